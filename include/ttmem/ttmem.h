@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ttmem: what sits in the memory of Tenstorrent devices, and who put it there.
+ *
+ * This is the recording side: a runtime calls these hooks, and a segment in
+ * shared memory then always holds the exact set of live objects. ttmemd and the
+ * tools read that segment; nobody can make a hook wait.
+ *
+ * For every call below, unless its comment says otherwise:
+ *
+ *   threads   any thread may call, also at once on the same object;
+ *   signals   safe in signal handlers, nested up to 4 deep (deeper events are
+ *             counted as lost);
+ *   fork      safe in a forked child: the child gets a segment of its own with
+ *             its first event and owns none of its parent's objects;
+ *   exit      safe in static destructors and after ttmem_stop();
+ *   progress  lock-free: no lock, no wait, and neither a system call nor an
+ *             allocation unless the segment has to start or grow;
+ *   errors    hooks return nothing. What is wrong with an event is counted by
+ *             reason (enum ttmem_anomaly), what could not be kept is counted as
+ *             lost (enum ttmem_loss); the program is never disturbed.
+ *
+ * Report an allocation after the allocator gave the memory, and a free before
+ * the memory goes back: in the opposite order another thread's new object may
+ * seem to overlap the old one.
+ *
+ * Caveats: a siglongjmp() out of a signal handler that interrupted a hook uses
+ * up one nesting level of that thread for good. The segment must be on tmpfs.
+ */
+#ifndef TTMEM_TTMEM_H
+#define TTMEM_TTMEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttmem/api.h>
+#include <ttmem/version.h>
+
+TTMEM_BEGIN
+
+/* "Not known" in every field of ttmem_device_info; 0 means zero. */
+#define TTMEM_UNKNOWN UINT64_MAX
+
+/* The runtime's BufferType numbers, so that a cast is right. */
+enum ttmem_kind {
+	TTMEM_DRAM = 0,
+	TTMEM_L1 = 1,
+	TTMEM_SYSTEM_MEMORY = 2,
+	TTMEM_L1_SMALL = 3,
+	TTMEM_TRACE = 4,
+	/* Makes any 32-bit value castable, from C++ too; itself a bad kind. */
+	TTMEM_KIND_FORCE_32BIT = 0x7fffffff
+};
+
+enum ttmem_kernel_type {
+	TTMEM_KERNEL_APPLICATION = 0,
+	TTMEM_KERNEL_FABRIC = 1,
+	TTMEM_KERNEL_DISPATCH = 2,
+	TTMEM_KERNEL_TYPE_FORCE_32BIT = 0x7fffffff
+};
+
+/*
+ * What is counted apart. The first five are enum ttmem_kind, the last three are
+ * TTMEM_FIGURE_KERNEL + enum ttmem_kernel_type.
+ */
+enum ttmem_figure {
+	TTMEM_FIGURE_DRAM = 0,
+	TTMEM_FIGURE_L1 = 1,
+	TTMEM_FIGURE_SYSTEM_MEMORY = 2,
+	TTMEM_FIGURE_L1_SMALL = 3,
+	TTMEM_FIGURE_TRACE = 4,
+	TTMEM_FIGURE_CB = 5,
+	TTMEM_FIGURE_KERNEL = 6,
+	TTMEM_FIGURE_KERNEL_APPLICATION = 6,
+	TTMEM_FIGURE_KERNEL_FABRIC = 7,
+	TTMEM_FIGURE_KERNEL_DISPATCH = 8,
+	TTMEM_FIGURES = 9
+};
+
+/* Facts about events that a correct program does not produce. */
+enum ttmem_anomaly {
+	TTMEM_ANOMALY_FREE_UNKNOWN = 0, /* never allocated, or freed already */
+	TTMEM_ANOMALY_ALLOC_LIVE = 1,	/* the id was live; it was replaced */
+	TTMEM_ANOMALY_BAD_DEVICE = 2,	/* no such mesh, or not a device id */
+	TTMEM_ANOMALY_TOO_MANY_DEVICES = 3,
+	TTMEM_ANOMALY_BAD_KIND = 4,	/* kind, kernel type or flags */
+	TTMEM_ANOMALY_OVERFLOW = 5,	/* size x cores, or more cores than 2^24-1 */
+	TTMEM_ANOMALY_LATE_FREE = 6,	/* freed after its device was closed */
+	TTMEM_ANOMALY_SCOPE_UNDERFLOW = 7, /* a pop without a push */
+	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8, /* attributed to the 32nd scope */
+	TTMEM_ANOMALY_DEVICE_CHANGED = 9, /* an open id became another chip */
+	TTMEM_ANOMALIES = 10
+};
+
+/* Why an event is not in the segment. Each is a reason to distrust a total. */
+enum ttmem_loss {
+	TTMEM_LOSS_NO_SLOT = 0,	/* the segment could not grow */
+	TTMEM_LOSS_NO_INDEX = 1, /* no private memory for the id index */
+	TTMEM_LOSS_NO_LANE = 2,	/* more threads than lanes, or no memory */
+	TTMEM_LOSS_TOO_DEEP = 3, /* nested in more than 4 signal handlers */
+	TTMEM_LOSS_NO_NAME = 4,	/* scope names ran out: not attributed */
+	TTMEM_LOSSES = 5
+};
+
+/* ttmem_cb_alloc: the CB lies in a tensor's L1 buffer and adds no bytes. */
+#define TTMEM_CB_BORROWED 1u
+/* ttmem_kernel_load: resident in the reserved ring, not added to L1 use. */
+#define TTMEM_KERNEL_IN_RING 1u
+/* ttmem_scope_push: what is allocated inside may outlive a test. */
+#define TTMEM_SCOPE_PERSISTENT 1u
+
+#define TTMEM_PCI_ADDRESS(domain, bus, device, function)                       \
+	((((uint64_t)(domain)&0xffffffff) << 16) |                             \
+	 (((uint64_t)(bus)&0xff) << 8) | (((uint64_t)(device)&0x1f) << 3) |    \
+	 ((uint64_t)(function)&0x7))
+
+/* -- start, stop, state -------------------------------------------------- */
+
+/* Everything zero is the default; `size` must be sizeof(struct ttmem_config). */
+struct ttmem_config {
+	size_t size;
+	const char *dir;    /* base directory; NULL: $TTMEM_DIR, then defaults */
+	uint64_t max_bytes; /* cap of the segment file; 0: 1 GiB */
+};
+
+enum ttmem_state {
+	TTMEM_STATE_OFF = 0,	   /* not asked for, or stopped */
+	TTMEM_STATE_PENDING = 1,   /* on; the first event makes the segment */
+	TTMEM_STATE_ON = 2,	   /* on, with a segment */
+	TTMEM_STATE_UNTRACKED = 3, /* asked for, but impossible: see `error` */
+	TTMEM_STATE_FORCE_32BIT = 0x7fffffff
+};
+
+struct ttmem_status {
+	size_t size;	  /* in: sizeof(struct ttmem_status) */
+	uint32_t state;	  /* enum ttmem_state */
+	int32_t error;	  /* negative errno behind UNTRACKED, else 0 */
+	uint64_t lost_events[TTMEM_LOSSES];
+	uint64_t lost_bytes[TTMEM_LOSSES]; /* allocations that were not kept */
+	uint64_t anomalies[TTMEM_ANOMALIES];
+	char reason[128];  /* "" or what went wrong, for people */
+	char segment[256]; /* path of the segment file, or "" */
+};
+
+/*
+ * Internal, here for ttmem_enabled() only: 0 not decided yet, 1 off, 2 on.
+ * Written by the library alone.
+ */
+extern TTMEM_API int ttmem_internal_switch;
+TTMEM_API bool ttmem_internal_decide(void);
+
+/*
+ * Whether hooks do anything, for callers that compute arguments first. A load
+ * and a branch once decided. Hooks test it themselves.
+ */
+static inline bool ttmem_enabled(void)
+{
+	int decided = *(const volatile int *)&ttmem_internal_switch;
+
+	return decided ? decided > 1 : ttmem_internal_decide();
+}
+
+/*
+ * Turns tracking on and makes the segment now. Optional: with TTMEM_ENABLED=1
+ * (or TT_ALLOC_TRACKING_ENABLED=1) in the environment the first event does the
+ * same. `config` may be NULL and is not kept. A start after a stop makes a new
+ * segment. Returns 0 (also when it is on already), -ECANCELED when
+ * TTMEM_ENABLED=0 forbids it, -EINVAL for a wrong config->size, or what kept the
+ * segment from being made: -ENOENT, -EACCES or -EPERM (base directory missing,
+ * not ours, open to others), -EMEDIUMTYPE (not tmpfs), -ENOSPC, -EFBIG
+ * (RLIMIT_FSIZE), -EMFILE, -ENFILE, -ENOMEM, -ENAMETOOLONG. Not for signal
+ * handlers.
+ */
+TTMEM_API int ttmem_start(const struct ttmem_config *config);
+
+/*
+ * Ends tracking: hooks do nothing from now on. The segment is removed if no
+ * object is left in it and no ttmemd serves the directory; otherwise it stays,
+ * as after the end of the process. Hooks running at the same time finish
+ * harmlessly. Not for signal handlers.
+ */
+TTMEM_API void ttmem_stop(void);
+
+/*
+ * Fills *ret_status, whose `size` the caller has set. Returns 0, or -EINVAL for
+ * NULL or a wrong size (then *ret_status is untouched).
+ */
+TTMEM_API int ttmem_status(struct ttmem_status *ret_status);
+
+/* -- devices -------------------------------------------------------------- */
+
+/*
+ * Unknown fields: TTMEM_UNKNOWN, or "" for the names. Fill it with
+ * ttmem_device_info_init() first.
+ */
+struct ttmem_device_info {
+	size_t size;
+	uint32_t device;      /* logical id, below 2^31 */
+	uint32_t reserved;    /* 0 */
+	uint64_t chip_id;     /* unique id of the chip, the same for everybody */
+	uint64_t pci_address; /* TTMEM_PCI_ADDRESS() */
+	char arch[16];	      /* "wormhole_b0", "blackhole" */
+	char board[16];	      /* "n150", "p150a" */
+	uint64_t dram_bytes;
+	uint64_t l1_bytes_per_core;
+	uint64_t cores;
+	uint64_t l1_small_bytes; /* size of the region, per core */
+	uint64_t trace_bytes;	 /* size of the region */
+	uint64_t l1_base;	 /* first allocatable address */
+	uint64_t l1_top;	 /* end of the allocatable addresses */
+};
+
+static inline void
+ttmem_device_info_init(struct ttmem_device_info *ret_info, uint32_t device)
+{
+	size_t i;
+
+	ret_info->size = sizeof(*ret_info);
+	ret_info->device = device;
+	ret_info->reserved = 0;
+	ret_info->chip_id = TTMEM_UNKNOWN;
+	ret_info->pci_address = TTMEM_UNKNOWN;
+	for (i = 0; i < sizeof(ret_info->arch); i++)
+		ret_info->arch[i] = '\0';
+	for (i = 0; i < sizeof(ret_info->board); i++)
+		ret_info->board[i] = '\0';
+	ret_info->dram_bytes = TTMEM_UNKNOWN;
+	ret_info->l1_bytes_per_core = TTMEM_UNKNOWN;
+	ret_info->cores = TTMEM_UNKNOWN;
+	ret_info->l1_small_bytes = TTMEM_UNKNOWN;
+	ret_info->trace_bytes = TTMEM_UNKNOWN;
+	ret_info->l1_base = TTMEM_UNKNOWN;
+	ret_info->l1_top = TTMEM_UNKNOWN;
+}
+
+/*
+ * Tells what a logical id stands for. Optional: an event on an id never opened
+ * makes an entry of its own, which a later open fills in. Opening an id again
+ * updates its sizes; opening it as another chip starts a new entry and orphans
+ * what the old one still held. At most 64 entries per process. `info` is not
+ * kept; one whose size or device is wrong counts BAD_DEVICE.
+ */
+TTMEM_API void ttmem_device_open(const struct ttmem_device_info *info);
+
+/*
+ * `device`, or every member of a mesh, is closed. What is still live on it
+ * becomes orphaned: in the leak list, in no total.
+ */
+TTMEM_API void ttmem_device_close(uint32_t device);
+
+/*
+ * Returns a handle (bit 31 set, never reused by this process) that stands for
+ * all of `devices` wherever a `device` argument is taken; an event on it is
+ * recorded on each member. Duplicate members count once. `devices` is not kept.
+ * Returns UINT32_MAX, which no call accepts as a device, when off, for an empty
+ * list or a bad member.
+ */
+TTMEM_API uint32_t ttmem_mesh_open(const uint32_t *devices, size_t devices_len);
+
+/* Ends the handle, not the devices: use ttmem_device_close() for those. */
+TTMEM_API void ttmem_mesh_close(uint32_t mesh);
+
+/* -- objects -------------------------------------------------------------- */
+
+/*
+ * A buffer is known by (device, kind, id); `addr` is data. Allocating a live id
+ * replaces it and counts ALLOC_LIVE.
+ */
+TTMEM_API void ttmem_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
+	uint64_t addr, uint64_t size);
+
+/* The same with the bytes that the allocator charges (aligned, x banks). */
+TTMEM_API void ttmem_alloc_charged(uint32_t device, enum ttmem_kind kind,
+	uint64_t id, uint64_t addr, uint64_t size, uint64_t charged);
+
+/* Alone, a free never makes a segment. */
+TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
+
+/*
+ * A circular buffer is known by (device, program, cb). It takes size_per_core x
+ * cores bytes. Allocating a live one replaces it: that is how programs are
+ * planned anew, and no anomaly.
+ */
+TTMEM_API void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
+	uint64_t addr, uint64_t size_per_core, uint32_t cores, uint32_t flags);
+TTMEM_API void
+ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb);
+
+/* Frees every CB of the device, whatever its program: looks at all objects. */
+TTMEM_API void ttmem_cb_free_all(uint32_t device);
+
+/*
+ * A kernel is known by (device, kernel), `kernel` being its program's id. It
+ * takes binary_size x cores bytes. Loading a live one with the same size and
+ * cores counts a dispatch; with others it replaces. Fabric and dispatch kernels
+ * are persistent.
+ */
+TTMEM_API void ttmem_kernel_load(uint32_t device, uint64_t kernel,
+	enum ttmem_kernel_type type, uint64_t binary_size, uint32_t cores,
+	uint32_t flags);
+TTMEM_API void ttmem_kernel_unload(uint32_t device, uint64_t kernel);
+
+/*
+ * For callers that cannot know: 56 KiB is a fabric kernel, 46 KiB a dispatch
+ * kernel. Sizes vary between releases; prefer to say what you know.
+ */
+static inline enum ttmem_kernel_type
+ttmem_kernel_type_guess(uint64_t binary_size)
+{
+	if (binary_size == 57344)
+		return TTMEM_KERNEL_FABRIC;
+	if (binary_size == 47104)
+		return TTMEM_KERNEL_DISPATCH;
+	return TTMEM_KERNEL_APPLICATION;
+}
+
+/* Frees the CBs of the program, and the kernel of that id; none is fine. */
+TTMEM_API void ttmem_program_destroy(uint32_t device, uint64_t program);
+
+/* -- context -------------------------------------------------------------- */
+
+/*
+ * Scopes are per thread and nest; the innermost name attributes what the thread
+ * allocates. `name` is copied; 112 bytes of it are kept. Up to 65,535 different
+ * names per process, 32 levels.
+ */
+TTMEM_API void ttmem_scope_push(const char *name, uint32_t flags);
+TTMEM_API void ttmem_scope_pop(void);
+
+/*
+ * An allocation of `size` bytes that did not succeed; `largest_free` may be
+ * TTMEM_UNKNOWN. The last 16 are kept in full.
+ */
+TTMEM_API void ttmem_alloc_failed(uint32_t device, enum ttmem_kind kind,
+	uint64_t size, uint64_t largest_free);
+
+/* A point in time with a name, for reports "since". The last 64 are kept. */
+TTMEM_API void ttmem_mark(const char *text);
+
+/* -- this process's own figures ------------------------------------------- */
+
+struct ttmem_usage_figure {
+	uint64_t live_bytes;
+	uint64_t live_objects;
+	uint64_t peak_bytes; /* since the start or ttmem_peak_reset() */
+};
+
+struct ttmem_usage {
+	size_t size; /* in: sizeof(struct ttmem_usage) */
+	struct ttmem_usage_figure figures[TTMEM_FIGURES];
+};
+
+/*
+ * What this process has on a device, or on all members of a mesh together (the
+ * peaks are then summed, too). Exact when no other thread is in a hook; peaks
+ * are exact when one thread allocates and frees, otherwise within 64 KiB per
+ * thread. Orphaned objects are not in it. Returns 0, -EINVAL for NULL or a wrong
+ * size, -ENODATA when tracking is off or has no segment yet, -ENODEV for a
+ * device or mesh that this process has not named; *ret_usage is then untouched.
+ * Makes no segment.
+ */
+TTMEM_API int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage);
+
+/* Peaks of the device start again from what is live now. */
+TTMEM_API void ttmem_peak_reset(uint32_t device);
+
+TTMEM_END
+
+#endif

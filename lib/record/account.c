@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/account.h"
+
+#include "record/lane.h"
+#include "record/segment.h"
+#include "record/usage.h"
+
+#define BLOCKS_MAX (TTM_BLOCK_EXTENTS_MAX * TTM_BLOCKS_PER_EXTENT)
+
+static struct ttm_block_device *block_at(
+	struct ttm_process *process, uint64_t number)
+{
+	uint32_t ordinal = (uint32_t)(number / TTM_BLOCKS_PER_EXTENT);
+	struct ttm_block_device *blocks;
+
+	if (number >= BLOCKS_MAX)
+		return NULL;
+	blocks = ttm_extent_at(process, &process->blocks[ordinal],
+		TTM_EXTENT_BLOCKS, ordinal);
+	return blocks ? &blocks[number % TTM_BLOCKS_PER_EXTENT] : NULL;
+}
+
+void *ttm_block_make(
+	struct ttm_process *process, uint32_t lane, unsigned device)
+{
+	uint64_t *len = &process->header->live.blocks_len;
+	struct ttm_block_device *block;
+	uint64_t number;
+
+	/* The extent first: a number without a block is never given. */
+	do {
+		number = ttm_load(len); /* relaxed: the CAS decides */
+		block = block_at(process, number);
+		if (!block)
+			return NULL;
+	} while (!ttm_cas(len, number, number + 1));
+	/* pairs(block): release, with the aggregator's read of blocks: the rest
+	 * of it is zero or newer */
+	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(lane, device));
+	TTM_TESTPOINT("block made");
+	return block;
+}
+
+void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
+{
+	bool epoch = TTM_ERA_EPOCH(ttm_load(&block->era)) != TTM_ERA_EPOCH(era);
+	struct ttm_counters *counters;
+	unsigned figure;
+
+	/* relaxed: a reader that comes between sees one event's worth of
+	 * disorder; see ttm_live_add */
+	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
+		counters = &block->figures[figure];
+		if (epoch) {
+			ttm_store(&counters->live_objects, 0);
+			ttm_store(&counters->live_bytes, 0);
+			ttm_store(&counters->folded, 0);
+		}
+		ttm_store(&counters->high, ttm_load(&counters->live_bytes));
+	}
+	ttm_store(&block->era, era);
+}
+
+/* Adds to a tagged total; false if the total is of a later epoch. */
+static bool total_add(uint64_t *word, uint16_t tag, int64_t change,
+	int64_t *ret_before)
+{
+	uint64_t seen;
+	int64_t before;
+
+	do {
+		seen = ttm_load(word); /* relaxed: the CAS decides */
+		if ((int16_t)(TTM_TAGGED_TAG(seen) - tag) > 0)
+			return false;
+		before = ttm_tagged_bytes(seen, tag);
+	} while (!ttm_cas(word, seen, TTM_TAGGED(tag, before + change)));
+	*ret_before = before;
+	return true;
+}
+
+static void peak_propose(uint64_t *word, uint16_t tag, int64_t bytes)
+{
+	uint64_t seen;
+
+	do {
+		seen = ttm_load(word); /* relaxed: the CAS decides */
+		if ((int16_t)(TTM_TAGGED_TAG(seen) - tag) > 0)
+			return;
+		if (TTM_TAGGED_TAG(seen) == tag &&
+			ttm_tagged_bytes(seen, tag) >= bytes)
+			return;
+	} while (!ttm_cas(word, seen, TTM_TAGGED(tag, bytes)));
+}
+
+void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
+	unsigned figure, uint64_t era)
+{
+	struct ttm_device_total *total = &device->totals[figure];
+	/* relaxed: own counters */
+	int64_t live = (int64_t)ttm_load(&counters->live_bytes);
+	int64_t folded = (int64_t)ttm_load(&counters->folded);
+	int64_t high = (int64_t)ttm_load(&counters->high);
+	int64_t before;
+
+	if (!total_add(&total->folded, (uint16_t)TTM_ERA_EPOCH(era),
+		    live - folded, &before))
+		return;
+	TTM_TESTPOINT("total folded");
+	peak_propose(&total->peak, (uint16_t)TTM_ERA_PEAK(era),
+		before + high - folded);
+	ttm_store(&counters->folded, (uint64_t)live);
+	ttm_store(&counters->high, (uint64_t)live);
+}

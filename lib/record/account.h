@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * Counters of a lane, and peaks of a device.
+ *
+ * Live bytes are kept per lane and folded into the device's total once they have
+ * moved by 64 KiB, so that small objects share no cache line between threads. Each
+ * lane keeps its highest value since the last fold: a fold proposes it as part of a
+ * peak, and a reader adds it.
+ *
+ * The live part belongs to an era of the device: closing it starts a new epoch at
+ * 0, resetting peaks starts a new peak generation at what is live. A lane notices
+ * with its next event; until then its block says by its era that it is old.
+ */
+#ifndef TTM_RECORD_ACCOUNT_H
+#define TTM_RECORD_ACCOUNT_H
+
+#include "record/process.h"
+
+#define TTM_FOLD_BYTES 65536
+
+void ttm_block_new_era(struct ttm_block_device *block, uint64_t era);
+void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
+	unsigned figure, uint64_t era);
+
+static inline uint64_t ttm_device_era(const struct ttm_device *device)
+{
+	/* relaxed: an event that races with a close falls on either side */
+	return ttm_load(&device->era);
+}
+
+/* All relaxed: one thread writes, and each figure stands for itself. */
+static inline void ttm_live_add(struct ttm_device *device,
+	struct ttm_block_device *block, unsigned figure, uint64_t era,
+	int64_t objects, int64_t bytes)
+{
+	struct ttm_counters *counters = &block->figures[figure];
+	int64_t live, unfolded;
+
+	if (TTM_UNLIKELY(ttm_load(&block->era) != era))
+		ttm_block_new_era(block, era);
+	live = (int64_t)(ttm_load(&counters->live_bytes) + (uint64_t)bytes);
+	ttm_own_add(&counters->live_objects, (uint64_t)objects);
+	ttm_store(&counters->live_bytes, (uint64_t)live);
+	if (live > (int64_t)ttm_load(&counters->high))
+		ttm_store(&counters->high, (uint64_t)live);
+	unfolded = live - (int64_t)ttm_load(&counters->folded);
+	if (TTM_UNLIKELY(unfolded >= TTM_FOLD_BYTES ||
+		    unfolded <= -TTM_FOLD_BYTES ||
+		    figure == TTMEM_FIGURE_L1_SMALL))
+		ttm_fold(device, counters, figure, era);
+}
+
+static inline void ttm_account_alloc(struct ttm_device *device,
+	struct ttm_block_device *block, unsigned figure, uint64_t era,
+	uint64_t bytes)
+{
+	struct ttm_counters *counters = &block->figures[figure];
+
+	ttm_own_add(&counters->alloc_objects, 1);
+	ttm_own_add(&counters->alloc_bytes, bytes);
+	ttm_live_add(device, block, figure, era, 1, (int64_t)bytes);
+}
+
+/* `orphaned`: its epoch is over, and so it is in no live figure any more. */
+static inline void ttm_account_free(struct ttm_device *device,
+	struct ttm_block_device *block, unsigned figure, uint64_t era,
+	uint64_t bytes, bool orphaned)
+{
+	struct ttm_counters *counters = &block->figures[figure];
+
+	ttm_own_add(&counters->free_objects, 1);
+	ttm_own_add(&counters->free_bytes, bytes);
+	if (TTM_LIKELY(!orphaned))
+		ttm_live_add(device, block, figure, era, -1,
+			-(int64_t)bytes);
+}
+
+#endif

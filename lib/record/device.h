@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* From the ids that callers use to device entries of the segment. */
+#ifndef TTM_RECORD_DEVICE_H
+#define TTM_RECORD_DEVICE_H
+
+#include "record/process.h"
+
+#define TTM_MESH_BIT 0x80000000u
+
+/*
+ * The entries that a device argument stands for, one bit each; 0 if it stands for
+ * none, with the reason. `make`: an id never seen gets an entry.
+ */
+uint64_t ttm_device_mask_slow(struct ttm_process *process, uint32_t device,
+	bool make, enum ttmem_anomaly *ret_reason);
+
+static inline uint64_t ttm_device_mask(struct ttm_process *process,
+	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
+{
+	uint32_t entry = 0;
+
+	/* relaxed: an entry's words are atomic themselves */
+	if (TTM_LIKELY(device < TTM_DEVICES_MAX))
+		entry = ttm_load32(&process->device_map[device]);
+	if (TTM_LIKELY(entry != 0))
+		return 1ull << (entry - 1);
+	return ttm_device_mask_slow(process, device, make, ret_reason);
+}
+
+/* Takes one entry out of the mask; the mask is not 0. */
+static inline unsigned ttm_mask_take(uint64_t *mask)
+{
+	unsigned entry = (unsigned)__builtin_ctzll(*mask);
+
+	*mask &= *mask - 1;
+	return entry;
+}
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/header.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm/checksum.h"
+#include "shm/clock.h"
+#include "shm/directory.h"
+#include "shm/random.h"
+
+/* Reads at most `size` bytes; returns how many, 0 when there are none. */
+static size_t file_read(const char *path, char *ret_bytes, size_t size)
+{
+	size_t length = 0;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	while (length < size) {
+		n = read(fd, ret_bytes + length, size - length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		length += (size_t)n;
+	}
+	close(fd);
+	return length;
+}
+
+static uint64_t decimal_parse(const char *digits)
+{
+	uint64_t number = 0;
+
+	while (*digits >= '0' && *digits <= '9')
+		number = number * 10 + (uint64_t)(*digits++ - '0');
+	return number;
+}
+
+/* Field 22 of /proc/self/stat, counted behind the name, which may hold any byte. */
+static uint64_t start_time_read(void)
+{
+	char stat[1024];
+	size_t length = file_read("/proc/self/stat", stat, sizeof(stat) - 1);
+	const char *at;
+	int field;
+
+	stat[length] = '\0';
+	at = strrchr(stat, ')');
+	for (field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		if (at)
+			at++;
+	}
+	return at ? decimal_parse(at) : 0;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+static void boot_id_read(uint8_t ret_id[16])
+{
+	char text[40];
+	size_t length, i, digits = 0;
+	int digit;
+
+	length = file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	for (i = 0; i < length && digits < 32; i++) {
+		digit = hex_digit(text[i]);
+		if (digit < 0)
+			continue;
+		ret_id[digits / 2] = (uint8_t)(ret_id[digits / 2] << 4 | digit);
+		digits++;
+	}
+}
+
+static uint64_t pid_namespace_read(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+/* The path on the line "0::PATH" of the unified hierarchy. */
+static void cgroup_read(char *ret_path, size_t size)
+{
+	char text[2048];
+	size_t length = file_read("/proc/self/cgroup", text, sizeof(text) - 1);
+	const char *line, *end;
+
+	text[length] = '\0';
+	for (line = text; line && *line; line = end ? end + 1 : NULL) {
+		end = strchr(line, '\n');
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line += 3;
+		length = end ? (size_t)(end - line) : strlen(line);
+		memcpy(ret_path, line, length < size ? length : size);
+		return;
+	}
+}
+
+static void identity_fill(struct ttm_header_const *sealed)
+{
+	const char *run_id = ttm_environment("TTMEM_RUN_ID");
+
+	ttm_random_bytes(sealed->uuid, sizeof(sealed->uuid));
+	sealed->uuid[6] = (uint8_t)((sealed->uuid[6] & 0x0f) | 0x40);
+	sealed->uuid[8] = (uint8_t)((sealed->uuid[8] & 0x3f) | 0x80);
+	boot_id_read(sealed->boot_id);
+	if (run_id)
+		memcpy(sealed->run_id, run_id,
+			strnlen(run_id, sizeof(sealed->run_id)));
+	sealed->pid = (uint32_t)getpid();
+	sealed->uid = geteuid();
+	sealed->pid_namespace = pid_namespace_read();
+	sealed->start_time = start_time_read();
+	prctl(PR_GET_NAME, sealed->comm);
+	file_read("/proc/self/cmdline", sealed->cmdline,
+		sizeof(sealed->cmdline));
+	cgroup_read(sealed->cgroup, sizeof(sealed->cgroup));
+}
+
+static void places_fill(struct ttm_header_const *sealed)
+{
+	sealed->extent_size = TTM_EXTENT_SIZE;
+	sealed->lanes_max = TTM_LANES_MAX;
+	sealed->lane_records = TTM_LANE_RECORDS;
+	sealed->devices_max = TTM_DEVICES_MAX;
+	sealed->failures_kept = TTM_FAILURES_KEPT;
+	sealed->marks_kept = TTM_MARKS_KEPT;
+	sealed->directory_off = TTM_DIRECTORY_OFF;
+	sealed->lanes_off = TTM_LANES_OFF;
+	sealed->devices_off = TTM_DEVICES_OFF;
+	sealed->failures_off = TTM_FAILURES_OFF;
+	sealed->marks_off = TTM_MARKS_OFF;
+	sealed->extents_off = TTM_EXTENTS_OFF;
+}
+
+void ttm_header_fill(struct ttm_header *header, uint32_t extents_max)
+{
+	struct ttm_header_const *sealed = &header->sealed;
+
+	sealed->magic = TTM_SEGMENT_MAGIC;
+	sealed->version = TTM_SEGMENT_VERSION;
+	sealed->header_size = sizeof(*header);
+	sealed->signature = TTM_SEGMENT_SIGNATURE;
+	identity_fill(sealed);
+	sealed->clock_kind = TTM_CLOCK_KIND;
+	sealed->clock_hz = ttm_clock_hz();
+	sealed->clock_base = ttm_clock_now();
+	sealed->monotonic_base_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	sealed->realtime_base_ns = ttm_clock_ns(CLOCK_REALTIME);
+	places_fill(sealed);
+	sealed->extents_max = extents_max;
+	sealed->checksum = ttm_checksum(
+		sealed, offsetof(struct ttm_header_const, checksum));
+	header->live.state = TTM_SEGMENT_RUNNING;
+}

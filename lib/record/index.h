@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * From an object's key to its slot: private to the process, lock-free, safe in
+ * signal handlers, and it grows without moving anything.
+ *
+ * Levels of buckets. A bucket is a cache line of seven entries and a link to an
+ * overflow line. When a level has too many of those, a level eight times as large
+ * is added and takes all further entries; a search looks through all levels, the
+ * newest first. A freed entry is stored as 0 and used again.
+ *
+ * An entry is a hint: whoever finds one compares the key in the slot, and takes
+ * the object only by a CAS on the slot's own word. A CB's bucket is chosen by its
+ * program alone, so that destroying a program finds all of them in one chain.
+ *
+ * A slot is live before its entry goes in, and the key is looked up again after:
+ * of two threads that insert one key at once, at least one sees the other. See
+ * object.c for who then wins.
+ */
+#ifndef TTM_RECORD_INDEX_H
+#define TTM_RECORD_INDEX_H
+
+#include "record/process.h"
+
+#define TTM_ENTRY_TAG_MASK (~0xffffffull)
+
+struct ttm_key {
+	uint64_t id;
+	uint64_t program;      /* CB only, else 0 */
+	uint64_t program_mask; /* all ones for a CB: w5 is part of the key */
+	uint64_t w1;	       /* device entry and class, see ttm_key_w1() */
+	uint64_t bucket_hash;
+	uint64_t tag; /* in bits 24-63 */
+};
+
+/* The part of a slot's w1 that belongs to its key; kernel types are one class. */
+static inline uint64_t ttm_key_w1(unsigned device, unsigned figure)
+{
+	if (figure > TTMEM_FIGURE_KERNEL)
+		figure = TTMEM_FIGURE_KERNEL;
+	return (uint64_t)figure << 6 | device;
+}
+
+static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
+{
+	__extension__ typedef unsigned __int128 wide;
+	wide product = (wide)(a ^ 0xa0761d6478bd642full) *
+		(b ^ 0xe7037ed1a0b428dbull);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
+	unsigned figure, uint64_t program, uint64_t id)
+{
+	uint64_t w1 = ttm_key_w1(device, figure);
+
+	ret_key->id = id;
+	ret_key->w1 = w1;
+	if (figure == TTMEM_FIGURE_CB) {
+		ret_key->program = program;
+		ret_key->program_mask = UINT64_MAX;
+		ret_key->bucket_hash = ttm_hash(program, w1);
+		ret_key->tag = ttm_hash(id, ret_key->bucket_hash) &
+			TTM_ENTRY_TAG_MASK;
+	} else {
+		ret_key->program = 0;
+		ret_key->program_mask = 0;
+		ret_key->bucket_hash = ttm_hash(id, w1);
+		ret_key->tag = ret_key->bucket_hash & TTM_ENTRY_TAG_MASK;
+	}
+}
+
+/* A walk over the entries where a key may be. */
+struct ttm_probe {
+	const struct ttm_process *process;
+	const struct ttm_level *level;
+	struct ttm_bucket *bucket;
+	uint64_t hash;
+	int level_number;
+	unsigned at;
+};
+
+static inline struct ttm_level *ttm_level_at(
+	const struct ttm_process *process, int number)
+{
+	return ttm_pointer_load(&process->levels[number]);
+}
+
+static inline int ttm_level_newest(const struct ttm_process *process)
+{
+	int number = 0;
+
+	while (number + 1 < (int)TTM_INDEX_LEVELS &&
+		ttm_level_at(process, number + 1))
+		number++;
+	return number;
+}
+
+static inline void ttm_probe_enter_level(struct ttm_probe *probe)
+{
+	probe->level = ttm_level_at(probe->process, probe->level_number);
+	probe->bucket =
+		&probe->level->lines[probe->hash & probe->level->mask];
+	probe->at = 0;
+}
+
+static inline void ttm_probe_start(struct ttm_probe *probe,
+	const struct ttm_process *process, uint64_t bucket_hash)
+{
+	probe->process = process;
+	probe->hash = bucket_hash;
+	probe->level_number = ttm_level_newest(process);
+	ttm_probe_enter_level(probe);
+}
+
+static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
+{
+	/* pairs(index-line): acquire, with overflow_append */
+	uint64_t next = ttm_load_acquire(&probe->bucket->next);
+
+	if (next) {
+		probe->bucket =
+			&probe->level->lines[probe->level->mask + next];
+		probe->at = 0;
+		return true;
+	}
+	if (probe->level_number == 0)
+		return false;
+	probe->level_number--;
+	ttm_probe_enter_level(probe);
+	return true;
+}
+
+/* The next entry in use, or NULL at the end; *ret_entry is its value. */
+static inline uint64_t *ttm_probe_next(
+	struct ttm_probe *probe, uint64_t *ret_entry)
+{
+	uint64_t entry, *place;
+
+	do {
+		while (probe->at < 7) {
+			place = &probe->bucket->entries[probe->at++];
+			/* pairs(index-entry): acquire, with
+			 * ttm_index_insert: the slot's key is written */
+			entry = ttm_load_acquire(place);
+			if (entry) {
+				*ret_entry = entry;
+				return place;
+			}
+		}
+	} while (ttm_probe_next_bucket(probe));
+	return NULL;
+}
+
+static inline uint32_t ttm_entry_slot(uint64_t entry)
+{
+	return (uint32_t)(entry & 0xffffff) - 1;
+}
+
+int ttm_index_init(struct ttm_process *process);
+void ttm_index_drop(struct ttm_process *process);
+
+/*
+ * Puts the slot in. The place is the caller's to clear after it has won the CAS
+ * that frees the slot. NULL without memory. Orders the insertion before whatever
+ * the caller loads next.
+ */
+uint64_t *ttm_index_insert(struct ttm_process *process,
+	const struct ttm_key *key, uint32_t slot);
+
+static inline void ttm_index_clear(uint64_t *place)
+{
+	/* pairs(index-entry): release, with the CAS of ttm_index_insert: the
+	 * slot was freed before */
+	ttm_store_release(place, 0);
+}
+
+#endif

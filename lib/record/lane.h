@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> [lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * A broadcast buffer: the writer never waits, and a reader that was lapped knows.
+ *
+ *   writer  intent = t + 1; release fence; slot, counters, record; tail = t + 1
+ *   reader  tail (acquire); copy; acquire fence; intent;
+ *           keep record i if intent - i <= 2,048
+ *
+ * If the reader copied any byte of a newer record, the fence makes it see the
+ * intent that came before it, and it drops what it copied. `intent` is raised
+ * before the slot is touched, so that a process that was killed inside an
+ * operation shows it. Wait-free; one writer at a time (the seat's owner at this
+ * depth).
+ */
+#ifndef TTM_RECORD_LANE_H
+#define TTM_RECORD_LANE_H
+
+#include "record/process.h"
+
+static inline void ttm_lane_begin(struct ttm_lane *lane)
+{
+	/* relaxed: ordered by the fence */
+	ttm_store(&lane->control->intent, lane->tail + 1);
+	/* pairs(lane-intent): release, with the drain's fence before it loads
+	 * intent: no byte of what follows is seen without it */
+	ttm_fence_release();
+	TTM_TESTPOINT("intent raised");
+}
+
+static inline void ttm_lane_commit(
+	struct ttm_lane *lane, const struct ttm_words *record)
+{
+	struct ttm_words *place =
+		&lane->records[lane->tail % TTM_LANE_RECORDS];
+	unsigned i;
+
+	/* relaxed: between the intent and the tail */
+	for (i = 0; i < 8; i++)
+		ttm_store(&place->w[i], record->w[i]);
+	TTM_TESTPOINT("record written");
+	lane->tail++;
+	/* pairs(lane-tail): release, with the drain's load of tail: the record
+	 * is whole, and the slot and the counters are in */
+	ttm_store_release(&lane->control->tail, lane->tail);
+	TTM_TESTPOINT("tail raised");
+}
+
+/*
+ * The counter block of a lane for a device entry (TTM_BLOCK_LANE_WIDE: its own),
+ * made with the first event; NULL if the segment cannot grow.
+ */
+void *ttm_block_make(
+	struct ttm_process *process, uint32_t lane, unsigned device);
+
+static inline struct ttm_block_device *ttm_lane_block(
+	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
+{
+	struct ttm_block_device *block =
+		ttm_pointer_load((void **)&lane->blocks[device]);
+
+	if (TTM_LIKELY(block != NULL))
+		return block;
+	block = ttm_block_make(process, lane->number, device);
+	if (block)
+		ttm_pointer_publish((void **)&lane->blocks[device], block);
+	return block;
+}
+
+#endif

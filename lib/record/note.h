@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> [lane] -> drain -> apply -> publish -> read -> render */
+/* Records that change no slot: what happened besides, and what went wrong. */
+#ifndef TTM_RECORD_NOTE_H
+#define TTM_RECORD_NOTE_H
+
+#include "record/process.h"
+
+#define TTM_DEVICE_NONE TTM_DEVICES_MAX
+
+struct ttm_note {
+	enum ttm_record_type type;
+	unsigned device; /* entry, or TTM_DEVICE_NONE */
+	unsigned figure; /* or TTM_FIGURE_NONE */
+	uint32_t slot;	 /* or TTM_SLOT_NONE */
+	uint16_t epoch;
+	uint64_t w2, w4, w5;
+};
+
+/* The operation has begun: this record ends it. */
+void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note);
+
+/* An operation of its own. */
+void ttm_note(struct ttm_hook *hook, const struct ttm_note *note);
+
+/* Count, and note as above: the first ends an operation that has begun. */
+void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
+	unsigned device, unsigned figure, uint64_t id);
+void ttm_anomaly(struct ttm_hook *hook, enum ttmem_anomaly reason,
+	unsigned device, unsigned figure, uint64_t id);
+void ttm_loss(struct ttm_hook *hook, enum ttmem_loss reason, unsigned device,
+	unsigned figure, uint64_t id, uint64_t bytes);
+
+/* Count only, where another record tells the story. */
+static inline void ttm_anomaly_count(
+	struct ttm_hook *hook, enum ttmem_anomaly reason)
+{
+	ttm_own_add(&hook->lane->own_block->anomalies[reason], 1);
+}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * What the recording side keeps in memory of its own, and how a hook finds it.
+ *
+ *   ttm_root --> ttm_process --> segment (shared)   header, directory, extents
+ *                     |     `--> index, supply       private, lock-free
+ *   thread-local -----+--> ttm_seat --> ttm_lane x 4 depths
+ *
+ * Root and process live in memory that fork wipes: to a child everything reads as
+ * "not started", whatever call made it. Nothing is ever unmapped, so a hook that
+ * runs during a stop or at exit finishes on valid memory.
+ */
+#ifndef TTM_RECORD_PROCESS_H
+#define TTM_RECORD_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "shm/atomics.h"
+#include "shm/clock.h"
+#include "shm/directory.h"
+#include "shm/layout.h"
+
+#define TTM_DEPTHS 4u
+#define TTM_SCOPES_MAX 32u
+#define TTM_BATCH_LEN 16u
+#define TTM_CACHE_LEN (2 * TTM_BATCH_LEN)
+#define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
+#define TTM_BLOCK_EXTENTS_MAX                                                  \
+	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
+#define TTM_NAME_EXTENTS_MAX 64u
+#define TTM_MESHES_PER_CHUNK 4096u
+#define TTM_MESH_CHUNKS_MAX 256u
+#define TTM_INDEX_LEVELS 5u
+
+#define TTM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TTM_COLD __attribute__((cold, noinline))
+
+/* A place where a test may kill the process; nothing in a normal build. */
+#ifdef TTM_TESTPOINTS
+void ttm_testpoint(const char *label);
+#define TTM_TESTPOINT(label) ttm_testpoint(label)
+#else
+#define TTM_TESTPOINT(label)                                                   \
+	do {                                                                   \
+	} while (0)
+#endif
+
+/* Written and read by the thread that sits on the lane's seat. */
+struct ttm_lane {
+	struct ttm_lane_control *control;
+	struct ttm_words *records;
+	uint64_t tail; /* control->tail, without asking shared memory */
+	uint32_t number;
+	uint32_t cache_len;
+	uint32_t cache[TTM_CACHE_LEN]; /* free slots */
+	struct ttm_block_lane *own_block;
+	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
+};
+
+struct ttm_scope {
+	uint16_t name;
+	uint16_t flags;
+};
+
+/*
+ * What a thread occupies. `owner` is the tid, 0 when vacant; the rest belongs to
+ * the owner and passes to the next one, lanes included.
+ */
+struct ttm_seat {
+	uint64_t owner;
+	uint32_t depth; /* of nested hooks: which lane is in use */
+	uint32_t scopes_len; /* may exceed what is kept */
+	struct ttm_scope scopes[TTM_SCOPES_MAX];
+	struct ttm_lane *lanes[TTM_DEPTHS];
+};
+
+/* Buckets of one cache line: seven entries and the number of a further line. */
+struct ttm_bucket {
+	uint64_t entries[7]; /* tag (40 bits) << 24 | slot + 1; 0: empty */
+	uint64_t next;	     /* overflow line + 1; 0: none */
+};
+
+struct ttm_level {
+	uint64_t mask; /* number of first lines - 1 */
+	uint64_t overflow_len;
+	uint64_t overflow_used;
+	struct ttm_bucket *lines; /* first lines, then overflow lines */
+};
+
+/* Free-list links of a slot, by slot number. */
+struct ttm_link {
+	uint32_t next;	     /* within a batch, slot + 1 */
+	uint32_t next_batch; /* first slots of batches, slot + 1 */
+};
+
+struct ttm_process {
+	uint64_t instance; /* never 0, never twice in a line of forks */
+
+	/* the segment */
+	int fd;
+	dev_t device;
+	ino_t inode;
+	struct ttm_header *header;
+	uint32_t *directory;
+	struct ttm_lane_control *controls;
+	struct ttm_device *devices;
+	struct ttm_failure *failures;
+	struct ttm_mark *marks;
+	uint64_t growth_blocked_ns; /* do not try before; 0: free to try */
+	char directory_path[TTM_PATH_SIZE];
+	char temporary_name[32]; /* "": has none */
+	char file_name[80];
+
+	/* devices: entry + 1 of the low logical ids; members of meshes */
+	uint32_t device_map[TTM_DEVICES_MAX];
+	uint64_t meshes_len;
+	void *mesh_chunks[TTM_MESH_CHUNKS_MAX]; /* uint64_t masks of entries */
+
+	/* slots */
+	uint64_t free_batches; /* tag << 32 | first slot + 1 of a batch */
+	void *slots[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_words */
+	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
+
+	/* index */
+	void *levels[TTM_INDEX_LEVELS]; /* struct ttm_level */
+
+	/* counter blocks and names */
+	void *blocks[TTM_BLOCK_EXTENTS_MAX];
+	void *names[TTM_NAME_EXTENTS_MAX]; /* struct ttm_name */
+	void *name_table;		   /* uint64_t */
+
+	/* threads */
+	uint64_t seats_len; /* seats from here on were never taken */
+	uint64_t seats_reap_at;
+	struct ttm_seat seats[TTM_LANES_MAX];
+	struct ttm_lane lanes[TTM_LANES_MAX];
+};
+
+struct ttm_root {
+	void *process; /* struct ttm_process, NULL: not started */
+};
+
+/* A hook on its way: filled by ttm_hook_enter(). */
+struct ttm_hook {
+	struct ttm_process *process;
+	struct ttm_seat *seat;
+	struct ttm_lane *lane;
+	uint64_t now;
+	uint32_t depth;
+};
+
+/* Zeroed memory that a fork wipes; NULL without memory. Async-signal-safe. */
+void *ttm_private_memory(size_t size);
+void ttm_private_memory_drop(void *memory, size_t size);
+
+/* The running process, or NULL. */
+struct ttm_process *ttm_process_now(void);
+
+/* The running process; starts it if it is not. NULL if that is impossible. */
+struct ttm_process *ttm_process_start_lazily(void);
+
+static inline struct ttm_words *ttm_slot_at(
+	struct ttm_process *process, uint32_t slot)
+{
+	struct ttm_words *extent = ttm_pointer_load(
+		&process->slots[slot / TTM_SLOTS_PER_EXTENT]);
+
+	return &extent[slot % TTM_SLOTS_PER_EXTENT];
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/scope.h"
+
+#include <string.h>
+
+#include "record/index.h"
+#include "record/note.h"
+#include "record/seat.h"
+#include "record/segment.h"
+#include "record/start.h"
+
+/* Twice the number of names, so that a probe is short. */
+#define NAME_TABLE_LEN 131072u
+#define NAME_TABLE_SIZE (NAME_TABLE_LEN * sizeof(uint64_t))
+
+struct name_text {
+	uint64_t length; /* as in ttm_name */
+	uint64_t hash;
+	uint64_t words[TTM_NAME_SIZE / 8];
+};
+
+static void name_text_set(struct name_text *ret_text, const char *text)
+{
+	size_t length = strnlen(text, TTM_NAME_SIZE + 1), i;
+
+	memset(ret_text, 0, sizeof(*ret_text));
+	ret_text->length = length <= TTM_NAME_SIZE ?
+		length :
+		(TTM_NAME_SIZE | TTM_NAME_TRUNCATED);
+	memcpy(ret_text->words, text,
+		length <= TTM_NAME_SIZE ? length : TTM_NAME_SIZE);
+	ret_text->hash = ret_text->length;
+	for (i = 0; i < TTM_NAME_SIZE / 8 && i * 8 < length; i++)
+		ret_text->hash = ttm_hash(ret_text->words[i], ret_text->hash);
+}
+
+static struct ttm_name *name_at(struct ttm_process *process, uint32_t id)
+{
+	uint32_t ordinal = (id - 1) / TTM_NAMES_PER_EXTENT;
+	struct ttm_name *names = ttm_extent_at(process,
+		&process->names[ordinal], TTM_EXTENT_NAMES, ordinal);
+
+	return names ? &names[(id - 1) % TTM_NAMES_PER_EXTENT] : NULL;
+}
+
+static bool name_is(
+	struct ttm_process *process, uint32_t id, const struct name_text *text)
+{
+	const struct ttm_name *name = name_at(process, id);
+	size_t i;
+
+	/* relaxed: the table's word has published it */
+	if (!name || ttm_load(&name->length) != text->length)
+		return false;
+	for (i = 0; i < TTM_NAME_SIZE / 8; i++)
+		if (ttm_load(&name->text[i]) != text->words[i])
+			return false;
+	return true;
+}
+
+static uint32_t name_id_take(struct ttm_process *process)
+{
+	uint64_t *len = &process->header->live.names_len;
+	uint64_t n;
+
+	do {
+		n = ttm_load(len); /* relaxed: the CAS decides */
+		/* The extent first: a number without a text is never given. */
+		if (n >= TTM_NAMES_MAX || !name_at(process, (uint32_t)n + 1))
+			return 0;
+	} while (!ttm_cas(len, n, n + 1));
+	return (uint32_t)n + 1;
+}
+
+static uint32_t name_new(
+	struct ttm_process *process, const struct name_text *text)
+{
+	uint32_t id = name_id_take(process);
+	struct ttm_name *name = id ? name_at(process, id) : NULL;
+	size_t i;
+
+	if (!name)
+		return 0;
+	/* relaxed: published with the table's word, and to the aggregator with
+	 * the first tail behind a record that uses the id */
+	for (i = 0; i < TTM_NAME_SIZE / 8; i++)
+		ttm_store(&name->text[i], text->words[i]);
+	ttm_store(&name->hash, text->hash);
+	ttm_store(&name->length, text->length);
+	TTM_TESTPOINT("name written");
+	return id;
+}
+
+static uint64_t *name_table_get(struct ttm_process *process)
+{
+	uint64_t *table = ttm_pointer_load(&process->name_table);
+
+	if (table)
+		return table;
+	table = ttm_private_memory(NAME_TABLE_SIZE);
+	if (table && !ttm_pointer_publish(&process->name_table, table))
+		ttm_private_memory_drop(table, NAME_TABLE_SIZE);
+	return ttm_pointer_load(&process->name_table);
+}
+
+/* A word of the table is the hash's upper 48 bits and the id. */
+uint16_t ttm_name_intern(struct ttm_process *process, const char *string)
+{
+	uint64_t *table = name_table_get(process), word, at;
+	struct name_text text;
+	uint32_t id = 0;
+
+	if (!table)
+		return 0;
+	name_text_set(&text, string);
+	for (at = text.hash % NAME_TABLE_LEN;; at = (at + 1) % NAME_TABLE_LEN) {
+		/* pairs(name): acquire, with the CAS below: the text is there */
+		word = ttm_load_acquire(&table[at]);
+		if (word == 0) {
+			if (id == 0)
+				id = name_new(process, &text);
+			if (id == 0)
+				return 0;
+			/* pairs(name): full, with the load above */
+			if (ttm_cas(&table[at], 0,
+				    (text.hash & ~0xffffull) | id))
+				return (uint16_t)id;
+			word = ttm_load_acquire(&table[at]);
+		}
+		if ((word ^ text.hash) >> 16 == 0 &&
+			name_is(process, word & 0xffff, &text))
+			return (uint16_t)(word & 0xffff);
+	}
+}
+
+static void scope_push(const char *name, uint32_t flags)
+{
+	struct ttm_scope scope;
+	struct ttm_hook hook;
+	struct ttm_seat *seat;
+
+	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+		return;
+	seat = hook.seat;
+	/* What is inside something persistent is persistent, too. */
+	scope.flags = ttm_scope_now(seat).flags |
+		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
+	scope.name = name && *name ? ttm_name_intern(hook.process, name) : 0;
+	if (scope.name == 0 && name && *name)
+		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, TTM_DEVICE_NONE,
+			TTM_FIGURE_NONE, 0, 0);
+	if (flags & ~TTMEM_SCOPE_PERSISTENT)
+		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, TTM_DEVICE_NONE,
+			TTM_FIGURE_NONE, flags);
+	if (seat->scopes_len < TTM_SCOPES_MAX)
+		seat->scopes[seat->scopes_len] = scope;
+	else
+		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP,
+			TTM_DEVICE_NONE, TTM_FIGURE_NONE, 0);
+	ttm_fence_signal();
+	seat->scopes_len++;
+	ttm_hook_leave(&hook);
+}
+
+static void scope_pop(void)
+{
+	struct ttm_hook hook;
+
+	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+		return;
+	if (hook.seat->scopes_len)
+		hook.seat->scopes_len--;
+	else
+		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_UNDERFLOW,
+			TTM_DEVICE_NONE, TTM_FIGURE_NONE, 0);
+	ttm_hook_leave(&hook);
+}
+
+void ttmem_scope_push(const char *name, uint32_t flags)
+{
+	if (!ttm_switch_is_off())
+		scope_push(name, flags);
+}
+
+void ttmem_scope_pop(void)
+{
+	if (!ttm_switch_is_off())
+		scope_pop();
+}

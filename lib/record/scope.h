@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#ifndef TTM_RECORD_SCOPE_H
+#define TTM_RECORD_SCOPE_H
+
+#include "record/process.h"
+
+/* The innermost scope of the thread; name 0 if there is none. */
+static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
+{
+	uint32_t len = seat->scopes_len;
+
+	if (len == 0)
+		return (struct ttm_scope){ 0, 0 };
+	return seat->scopes[len < TTM_SCOPES_MAX ? len - 1 :
+						   TTM_SCOPES_MAX - 1];
+}
+
+/*
+ * The id of a text, the same for the same text except when two threads bring it
+ * first at the same moment. 0 if there is no room.
+ */
+uint16_t ttm_name_intern(struct ttm_process *process, const char *text);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/seat.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/segment.h"
+#include "record/supply.h"
+
+#define REAP_FIRST 16u
+/* Below this glibc keeps thread-specific values without allocating. */
+#define KEYS_WITHOUT_MALLOC 32u
+
+__thread struct ttm_self ttm_self
+	__attribute__((tls_model(TTM_TLS_MODEL), visibility("hidden")));
+
+static pthread_key_t seat_key;
+static bool seat_key_works;
+
+static uint64_t thread_id(void)
+{
+	return (uint64_t)syscall(SYS_gettid);
+}
+
+static bool thread_is_gone(uint64_t tid)
+{
+	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) < 0 &&
+		errno == ESRCH;
+}
+
+/* -- lanes ------------------------------------------------------------------------ */
+
+static bool lane_number_take(struct ttm_process *process, uint32_t *ret_number)
+{
+	uint64_t *len = &process->header->live.lanes_len;
+	uint64_t n;
+
+	do {
+		n = ttm_load(len); /* relaxed: the CAS decides */
+		if (n >= TTM_LANES_MAX)
+			return false;
+	} while (!ttm_cas(len, n, n + 1));
+	*ret_number = (uint32_t)n;
+	return true;
+}
+
+static struct ttm_lane *lane_make(struct ttm_process *process)
+{
+	struct ttm_block_lane *own_block;
+	struct ttm_lane *lane;
+	uint32_t index, number;
+	void *extent;
+
+	/* relaxed: only to not ask for an extent in vain */
+	if (ttm_load(&process->header->live.lanes_len) >= TTM_LANES_MAX)
+		return NULL;
+	extent = ttm_extent_claim(process, &index);
+	if (!extent)
+		return NULL;
+	if (!lane_number_take(process, &number)) {
+		ttm_extent_abandon(process, index, extent);
+		return NULL;
+	}
+	lane = &process->lanes[number];
+	lane->number = number;
+	lane->control = &process->controls[number];
+	lane->records = extent;
+	ttm_extent_publish(process, index, TTM_EXTENT_LANE, number);
+	own_block = ttm_block_make(process, number, TTM_BLOCK_LANE_WIDE);
+	if (!own_block)
+		return NULL; /* a lane less; the segment is full anyway */
+	ttm_pointer_publish((void **)&lane->own_block, own_block);
+	return lane;
+}
+
+/*
+ * The last owner may have ended inside an operation (cancelled, or gone with a
+ * longjmp). What it wrote beyond the tail is overwritten by a record that says
+ * nothing, so that the reader can go on.
+ */
+static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
+{
+	/* relaxed: the seat's CAS has passed the lane to us */
+	if (ttm_load(&lane->control->intent) != lane->tail) {
+		struct ttm_words nothing = { { 0 } };
+
+		nothing.w[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
+			TTM_FLAG_NO_DEVICE, TTM_RECORD_NOOP);
+		nothing.w[3] = ttm_clock_now();
+		ttm_lane_begin(lane);
+		ttm_lane_commit(lane, &nothing);
+	}
+	/* relaxed: display only */
+	ttm_store(&lane->control->owner, tid | (uint64_t)depth << 32);
+}
+
+/* -- seats ------------------------------------------------------------------------ */
+
+static bool seat_take(struct ttm_seat *seat, uint64_t from, uint64_t tid)
+{
+	/* pairs(seat): full, with seat_leave: its lanes are as the last owner
+	 * left them */
+	return ttm_load(&seat->owner) == from &&
+		ttm_cas(&seat->owner, from, tid);
+}
+
+static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
+{
+	/* relaxed: a seat more or less is found at the next look */
+	uint64_t i, len = ttm_load(&process->seats_len);
+
+	for (i = 0; i < len && i < TTM_LANES_MAX; i++)
+		if (seat_take(&process->seats[i], 0, tid))
+			return &process->seats[i];
+	return NULL;
+}
+
+/*
+ * Threads that did not come from pthread_create leave no word when they end, and
+ * neither does one whose key destructors ran out of rounds. A seat of our own
+ * tid belonged to a predecessor.
+ */
+static struct ttm_seat *seat_reaped(struct ttm_process *process, uint64_t tid)
+{
+	uint64_t i, owner, len = ttm_load(&process->seats_len); /* relaxed */
+
+	for (i = 0; i < len && i < TTM_LANES_MAX; i++) {
+		owner = ttm_load(&process->seats[i].owner); /* relaxed: CAS */
+		if (owner == 0 || owner == tid || thread_is_gone(owner))
+			if (seat_take(&process->seats[i], owner, tid))
+				return &process->seats[i];
+	}
+	return NULL;
+}
+
+static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
+{
+	uint64_t n = ttm_fetch_add(&process->seats_len, 1);
+
+	if (n < TTM_LANES_MAX && seat_take(&process->seats[n], 0, tid))
+		return &process->seats[n];
+	if (n >= TTM_LANES_MAX)
+		ttm_store(&process->seats_len, TTM_LANES_MAX); /* relaxed */
+	return NULL;
+}
+
+/* Asks the kernel about all owners only when the number of seats has doubled. */
+static bool reaping_is_due(struct ttm_process *process)
+{
+	/* relaxed: when to tidy up is a matter of taste */
+	uint64_t len = ttm_load(&process->seats_len);
+	uint64_t at = ttm_load(&process->seats_reap_at);
+
+	if (len < (at ? at : REAP_FIRST))
+		return false;
+	ttm_store(&process->seats_reap_at,
+		len < TTM_LANES_MAX / 2 ? 2 * len : TTM_LANES_MAX);
+	return true;
+}
+
+static struct ttm_seat *seat_find(struct ttm_process *process)
+{
+	uint64_t tid = thread_id();
+	struct ttm_seat *seat = seat_vacant(process, tid);
+
+	if (!seat && reaping_is_due(process))
+		seat = seat_reaped(process, tid);
+	if (!seat)
+		seat = seat_new(process, tid);
+	return seat;
+}
+
+static void seat_settle(struct ttm_seat *seat)
+{
+	uint32_t depth;
+
+	ttm_store32(&seat->depth, 0); /* relaxed: ours */
+	seat->scopes_len = 0;
+	for (depth = 0; depth < TTM_DEPTHS; depth++)
+		if (seat->lanes[depth])
+			lane_adopt(seat->lanes[depth],
+				ttm_load(&seat->owner), depth);
+}
+
+static void seat_leave(void *value)
+{
+	struct ttm_seat *seat = value;
+	struct ttm_process *process = ttm_process_now();
+	uint32_t depth;
+
+	if (!process || ttm_self.instance != process->instance ||
+		ttm_self.seat != seat)
+		return; /* of a process that was stopped, or of our parent */
+	for (depth = 0; depth < TTM_DEPTHS; depth++)
+		if (seat->lanes[depth])
+			ttm_supply_return(process, seat->lanes[depth]);
+	ttm_self.instance = 0;
+	ttm_self.seat = NULL;
+	/* pairs(seat): release, with seat_take: the lanes are at rest */
+	ttm_store_release(&seat->owner, 0);
+}
+
+void ttm_seat_key_make(void)
+{
+	seat_key_works = pthread_key_create(&seat_key, seat_leave) == 0 &&
+		seat_key < KEYS_WITHOUT_MALLOC;
+}
+
+/*
+ * Between our look at ttm_self and the stores a handler may have taken a seat of
+ * its own: that one is then found vacant by tid later (seat_reaped).
+ */
+static bool thread_sit_down(struct ttm_process *process)
+{
+	struct ttm_seat *seat = seat_find(process);
+
+	if (!seat)
+		return false;
+	seat_settle(seat);
+	ttm_self.seat = seat;
+	ttm_fence_signal();
+	ttm_self.instance = process->instance;
+	if (seat_key_works)
+		pthread_setspecific(seat_key, seat);
+	return true;
+}
+
+/* -- the slow ways in ------------------------------------------------------------- */
+
+static void lost_without_lane(struct ttm_process *process,
+	enum ttmem_loss reason, uint64_t bytes)
+{
+	ttm_fetch_add(&process->header->live.lost_events[reason], 1);
+	ttm_fetch_add(&process->header->live.lost_bytes[reason], bytes);
+}
+
+TTM_COLD bool ttm_hook_enter_slow(
+	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
+{
+	struct ttm_process *process = ttm_process_now();
+
+	/* Also where nothing starts: the switch must not stay undecided. */
+	if (!process && ttmem_internal_decide() && entry == TTM_ENTRY_STARTS)
+		process = ttm_process_start_lazily();
+	if (!process)
+		return false;
+	if (ttm_self.instance != process->instance &&
+		!thread_sit_down(process)) {
+		lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);
+		return false;
+	}
+	return ttm_hook_enter(hook, entry, bytes);
+}
+
+TTM_COLD bool ttm_hook_deeper(
+	struct ttm_hook *hook, uint32_t depth, uint64_t bytes)
+{
+	enum ttmem_loss reason = TTMEM_LOSS_TOO_DEEP;
+
+	if (depth < TTM_DEPTHS) {
+		reason = TTMEM_LOSS_NO_LANE;
+		hook->lane = lane_make(hook->process);
+		if (hook->lane) {
+			lane_adopt(hook->lane, ttm_load(&hook->seat->owner),
+				depth);
+			hook->seat->lanes[depth] = hook->lane;
+			return true;
+		}
+	}
+	lost_without_lane(hook->process, reason, bytes);
+	ttm_hook_leave(hook);
+	return false;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * A hook's way in and out. A thread takes a seat with its first event and leaves
+ * it when it ends; the seat has a lane for each depth of nested signal handlers,
+ * so that a handler never writes where the code it interrupted was writing.
+ */
+#ifndef TTM_RECORD_SEAT_H
+#define TTM_RECORD_SEAT_H
+
+#include "record/lane.h"
+#include "record/process.h"
+
+/* At most 16 bytes, or dlopen from Python and friends fails. */
+struct ttm_self {
+	struct ttm_seat *seat;
+	uint64_t instance; /* of the process that the seat belongs to */
+};
+
+extern __thread struct ttm_self ttm_self
+	__attribute__((tls_model(TTM_TLS_MODEL), visibility("hidden")));
+
+enum ttm_entry {
+	TTM_ENTRY_STARTS,   /* the first event starts the process */
+	TTM_ENTRY_NO_START, /* frees and the like: nothing to do before that */
+};
+
+bool ttm_hook_enter_slow(
+	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes);
+bool ttm_hook_deeper(
+	struct ttm_hook *hook, uint32_t depth, uint64_t bytes);
+
+/* Once, when the library is loaded. */
+void ttm_seat_key_make(void);
+
+/*
+ * True if the hook may go on; ttm_hook_leave() then ends it. Otherwise it is
+ * over, and an event that was lost is counted with `bytes`.
+ *
+ * The depth is raised before anything of the lane is read and lowered last: a
+ * handler that comes at any point in between takes the next lane.
+ */
+static inline bool ttm_hook_enter(
+	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
+{
+	struct ttm_process *process = ttm_process_now();
+	uint32_t depth;
+
+	if (TTM_UNLIKELY(!process || ttm_self.instance != process->instance))
+		return ttm_hook_enter_slow(hook, entry, bytes);
+	hook->process = process;
+	hook->seat = ttm_self.seat;
+	depth = ttm_load32(&hook->seat->depth); /* relaxed: own thread only */
+	ttm_store32(&hook->seat->depth, depth + 1);
+	ttm_fence_signal();
+	hook->depth = depth;
+	hook->now = ttm_clock_now();
+	if (TTM_UNLIKELY(depth >= TTM_DEPTHS || !hook->seat->lanes[depth]))
+		return ttm_hook_deeper(hook, depth, bytes);
+	hook->lane = hook->seat->lanes[depth];
+	return true;
+}
+
+/*
+ * Stores the depth it found rather than subtract: after a fork in a handler the
+ * child comes back here on wiped memory.
+ */
+static inline void ttm_hook_leave(const struct ttm_hook *hook)
+{
+	ttm_fence_signal();
+	ttm_store32(&hook->seat->depth, hook->depth); /* relaxed: own thread */
+}
+
+#endif

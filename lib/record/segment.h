@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The segment file: made, named, grown by extents, ended. */
+#ifndef TTM_RECORD_SEGMENT_H
+#define TTM_RECORD_SEGMENT_H
+
+#include "record/process.h"
+
+/*
+ * Makes the segment of `process`, whole but without a name, in the user's
+ * directory under `base` (NULL: the default). Returns 0 or a negative errno as
+ * ttmem_start() lists them; then nothing is left.
+ */
+int ttm_segment_create(
+	struct ttm_process *process, const char *base, uint64_t max_bytes);
+
+/* Locks it and gives it its name. Returns 0 or a negative errno. */
+int ttm_segment_name(struct ttm_process *process);
+
+/* Drops a segment that never got a name. */
+void ttm_segment_discard(struct ttm_process *process);
+
+/*
+ * The end of a process or of tracking: marks it ended, and removes the file if no
+ * object is live and no aggregator serves the directory.
+ */
+void ttm_segment_end(struct ttm_process *process);
+
+/* Gives up the lock and the file; the memory stays. No more growth. */
+void ttm_segment_close(struct ttm_process *process);
+
+/*
+ * Claims an extent, allocated and zero, in two steps, so that of several threads
+ * that want the same ordinal only one publishes. Returns NULL when the cap is
+ * reached, the filesystem is full or a limit is in the way; after that, no growth
+ * is tried for 100 ms. Lock-free, async-signal-safe.
+ */
+void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index);
+void ttm_extent_publish(struct ttm_process *process, uint32_t index,
+	enum ttm_extent_type type, uint32_t ordinal);
+void ttm_extent_abandon(
+	struct ttm_process *process, uint32_t index, void *extent);
+
+/*
+ * The extent of `type` that `*place` stands for, made and put there if it is
+ * missing; NULL if it cannot be had.
+ */
+void *ttm_extent_at(struct ttm_process *process, void **place,
+	enum ttm_extent_type type, uint32_t ordinal);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * Start and stop.
+ *
+ * Several threads, and signal handlers on top of them, may come here first. None
+ * waits: each builds a whole process of its own, one of them is published by CAS,
+ * and the others drop theirs, whose file never had a name. So no event is lost to
+ * a start that is under way elsewhere.
+ */
+#include "record/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "record/index.h"
+#include "record/process.h"
+#include "record/seat.h"
+#include "record/segment.h"
+#include "shm/text.h"
+
+int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
+
+static void *root_place;      /* struct ttm_root */
+static uint64_t instances;    /* not wiped by fork: see ttm_process.instance */
+static uint32_t start_error;  /* errno of the last failed start */
+
+static void switch_set(enum ttm_switch value)
+{
+	/* relaxed: see ttm_switch_is_off */
+	ttm_store32((uint32_t *)&ttmem_internal_switch, (uint32_t)value);
+}
+
+static enum ttm_switch switch_now(void)
+{
+	/* relaxed: see ttm_switch_is_off */
+	return (enum ttm_switch)ttm_load32(
+		(const uint32_t *)&ttmem_internal_switch);
+}
+
+/* -- memory that fork wipes ------------------------------------------------------ */
+
+void *ttm_private_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	/* Where the kernel cannot, fork_in_child() forgets the process. */
+	madvise(memory, size, MADV_WIPEONFORK);
+	madvise(memory, size, MADV_DONTDUMP);
+	return memory;
+}
+
+void ttm_private_memory_drop(void *memory, size_t size)
+{
+	munmap(memory, size);
+}
+
+static struct ttm_root *root_get(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&root_place);
+
+	if (TTM_LIKELY(root != NULL))
+		return root;
+	root = ttm_private_memory(sizeof(*root));
+	if (root && !ttm_pointer_publish(&root_place, root))
+		ttm_private_memory_drop(root, sizeof(*root));
+	return ttm_pointer_load(&root_place);
+}
+
+struct ttm_process *ttm_process_now(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&root_place);
+
+	return TTM_LIKELY(root != NULL) ? ttm_pointer_load(&root->process) :
+					  NULL;
+}
+
+/* -- making a process ------------------------------------------------------------- */
+
+static int process_make(const char *dir, uint64_t max_bytes,
+	struct ttm_process **ret_process)
+{
+	struct ttm_process *process = ttm_private_memory(sizeof(*process));
+	int r;
+
+	if (!process)
+		return -ENOMEM;
+	process->fd = -1;
+	process->instance = ttm_fetch_add(&instances, 1) + 1;
+	r = ttm_index_init(process);
+	if (r == 0) {
+		r = ttm_segment_create(process, dir, max_bytes);
+		if (r < 0)
+			ttm_index_drop(process);
+	}
+	if (r < 0) {
+		ttm_private_memory_drop(process, sizeof(*process));
+		return r;
+	}
+	*ret_process = process;
+	return 0;
+}
+
+static void process_drop(struct ttm_process *process)
+{
+	ttm_segment_discard(process);
+	ttm_index_drop(process);
+	ttm_private_memory_drop(process, sizeof(*process));
+}
+
+/* Leaves the switch alone. */
+static int process_start(const char *dir, uint64_t max_bytes)
+{
+	struct ttm_root *root = root_get();
+	struct ttm_process *process;
+	int r;
+
+	if (!root)
+		return -ENOMEM;
+	if (ttm_pointer_load(&root->process))
+		return 0;
+	r = process_make(dir, max_bytes, &process);
+	if (r < 0)
+		return r;
+	TTM_TESTPOINT("process made");
+	if (!ttm_pointer_publish(&root->process, process)) {
+		process_drop(process);
+		return 0;
+	}
+	TTM_TESTPOINT("process published");
+	r = ttm_segment_name(process);
+	if (r < 0) {
+		/* Others may be using it already: it stays mapped. */
+		ttm_pointer_clear(&root->process, process);
+	}
+	return r;
+}
+
+static void start_failed(int error)
+{
+	/* relaxed: read by ttmem_status for display */
+	ttm_store32(&start_error, (uint32_t)-error);
+	switch_set(TTM_SWITCH_OFF);
+}
+
+struct ttm_process *ttm_process_start_lazily(void)
+{
+	int r;
+
+	if (!ttmem_internal_decide())
+		return NULL;
+	r = process_start(NULL, 0);
+	if (r < 0)
+		start_failed(r);
+	return ttm_process_now();
+}
+
+/* -- the switch ----------------------------------------------------------------- */
+
+static bool word_means_no(const char *value)
+{
+	return strcmp(value, "0") == 0 || strcmp(value, "false") == 0 ||
+		strcmp(value, "no") == 0 || strcmp(value, "off") == 0;
+}
+
+static bool environment_forbids(void)
+{
+	const char *value = ttm_environment("TTMEM_ENABLED");
+
+	return value && word_means_no(value);
+}
+
+static bool environment_asks(void)
+{
+	const char *value = ttm_environment("TTMEM_ENABLED");
+
+	if (!value)
+		value = ttm_environment("TT_ALLOC_TRACKING_ENABLED");
+	return value && !word_means_no(value);
+}
+
+bool ttmem_internal_decide(void)
+{
+	if (switch_now() == TTM_SWITCH_UNDECIDED)
+		switch_set(environment_asks() ? TTM_SWITCH_ON : TTM_SWITCH_OFF);
+	return switch_now() == TTM_SWITCH_ON;
+}
+
+int ttmem_start(const struct ttmem_config *config)
+{
+	int r;
+
+	if (config && config->size != sizeof(*config))
+		return -EINVAL;
+	if (environment_forbids()) {
+		switch_set(TTM_SWITCH_OFF);
+		return -ECANCELED;
+	}
+	r = process_start(config ? config->dir : NULL,
+		config ? config->max_bytes : 0);
+	if (r < 0) {
+		start_failed(r);
+		return r;
+	}
+	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
+	switch_set(TTM_SWITCH_ON);
+	return 0;
+}
+
+void ttmem_stop(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&root_place);
+	struct ttm_process *process = ttm_process_now();
+
+	switch_set(TTM_SWITCH_OFF);
+	if (!process)
+		return;
+	if (!ttm_pointer_clear(&root->process, process))
+		return; /* another stop was faster */
+	ttm_segment_end(process);
+	ttm_segment_close(process);
+}
+
+/* -- status --------------------------------------------------------------------- */
+
+static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
+{
+	const struct ttm_header_live *live = &process->header->live;
+	const struct ttm_block_lane *block;
+	size_t i, lane;
+
+	/* relaxed throughout: figures that only grow, for display */
+	for (i = 0; i < TTMEM_LOSSES; i++) {
+		status->lost_events[i] = ttm_load(&live->lost_events[i]);
+		status->lost_bytes[i] = ttm_load(&live->lost_bytes[i]);
+	}
+	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
+		block = ttm_pointer_load(
+			(void **)&process->lanes[lane].own_block);
+		if (!block)
+			continue;
+		for (i = 0; i < TTMEM_LOSSES; i++) {
+			status->lost_events[i] +=
+				ttm_load(&block->lost_events[i]);
+			status->lost_bytes[i] += ttm_load(&block->lost_bytes[i]);
+		}
+		for (i = 0; i < TTMEM_ANOMALIES; i++)
+			status->anomalies[i] += ttm_load(&block->anomalies[i]);
+	}
+}
+
+static const char *error_text(int error)
+{
+	switch (error) {
+	case 0:
+		return "";
+	case EMEDIUMTYPE:
+		return "the base directory is not on tmpfs";
+	case EPERM:
+		return "the base directory belongs to somebody else, or others "
+		       "may write there and it is not sticky";
+	case ENOENT:
+		return "the base directory does not exist";
+	case EACCES:
+		return "no permission for the base directory";
+	case ENOSPC:
+		return "the filesystem of the base directory is full";
+	case EFBIG:
+		return "the limit for file sizes is too low";
+	case EMFILE:
+	case ENFILE:
+		return "no file descriptor is left";
+	case ENOMEM:
+		return "no memory";
+	case ENAMETOOLONG:
+		return "the path of the base directory is too long";
+	default:
+		return "the segment could not be made";
+	}
+}
+
+static uint32_t state_now(const struct ttm_process *process, int error)
+{
+	if (process)
+		return TTMEM_STATE_ON;
+	if (error)
+		return TTMEM_STATE_UNTRACKED;
+	return ttmem_enabled() ? TTMEM_STATE_PENDING : TTMEM_STATE_OFF;
+}
+
+int ttmem_status(struct ttmem_status *ret_status)
+{
+	struct ttm_process *process = ttm_process_now();
+	int error = process ? 0 : (int)ttm_load32(&start_error); /* relaxed */
+	struct ttm_text text;
+
+	if (!ret_status || ret_status->size != sizeof(*ret_status))
+		return -EINVAL;
+	memset(ret_status, 0, sizeof(*ret_status));
+	ret_status->size = sizeof(*ret_status);
+	ret_status->state = state_now(process, error);
+	ret_status->error = -error;
+	ttm_text_init(&text, ret_status->reason, sizeof(ret_status->reason));
+	ttm_text_add(&text, error_text(error));
+	if (!process)
+		return 0;
+	losses_sum(process, ret_status);
+	ttm_text_init(&text, ret_status->segment, sizeof(ret_status->segment));
+	ttm_text_add(&text, process->directory_path);
+	ttm_text_add(&text, "/");
+	ttm_text_add(&text, process->file_name);
+	return 0;
+}
+
+/* -- load, fork, exit -------------------------------------------------------------- */
+
+/* For kernels and emulators that do not wipe: the child is not started. */
+static void fork_in_child(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&root_place);
+	struct ttm_process *process = ttm_process_now();
+
+	if (process)
+		ttm_pointer_clear(&root->process, process);
+}
+
+__attribute__((constructor)) static void library_load(void)
+{
+	pthread_atfork(NULL, NULL, fork_in_child);
+	ttm_seat_key_make();
+}
+
+/* The hooks stay on: destructors that run after this one may still free. */
+__attribute__((destructor)) static void library_exit(void)
+{
+	struct ttm_process *process = ttm_process_now();
+
+	if (process)
+		ttm_segment_end(process);
+}

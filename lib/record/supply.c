@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/supply.h"
+
+#include "record/segment.h"
+
+#define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
+
+static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
+{
+	struct ttm_link *links = ttm_pointer_load(
+		&process->links[slot / TTM_SLOTS_PER_EXTENT]);
+
+	return &links[slot % TTM_SLOTS_PER_EXTENT];
+}
+
+/*
+ * The stack's head is tag << 32 | slot + 1. The tag grows with every change, so
+ * that a head popped and pushed again in between is not taken for the same.
+ */
+static uint64_t head_with(uint64_t head, uint32_t first)
+{
+	return ((head >> 32) + 1) << 32 | first;
+}
+
+/* `first` and `last` are slot + 1 of a chain of batches. */
+static void batches_push(
+	struct ttm_process *process, uint32_t first, uint32_t last)
+{
+	struct ttm_link *link = link_at(process, last - 1);
+	uint64_t head;
+
+	do {
+		head = ttm_load(&process->free_batches); /* relaxed: CAS */
+		ttm_store32(&link->next_batch, (uint32_t)head);
+		/* pairs(supply): full, with batch_pop: the links are written */
+	} while (!ttm_cas(&process->free_batches, head,
+		head_with(head, first)));
+}
+
+static bool batch_pop(struct ttm_process *process, uint32_t *ret_first)
+{
+	uint64_t head;
+	uint32_t first, next;
+
+	do {
+		/* pairs(supply): acquire, with batches_push */
+		head = ttm_load_acquire(&process->free_batches);
+		first = (uint32_t)head;
+		if (first == 0)
+			return false;
+		/* relaxed: if somebody took the batch, the tag tells */
+		next = ttm_load32(&link_at(process, first - 1)->next_batch);
+	} while (!ttm_cas(&process->free_batches, head,
+		head_with(head, next)));
+	*ret_first = first;
+	return true;
+}
+
+/* relaxed links: a batch belongs to one thread between push and pop */
+static uint32_t batch_chain(struct ttm_process *process,
+	const uint32_t *slots, unsigned slots_len)
+{
+	unsigned i;
+
+	for (i = 0; i < slots_len; i++)
+		ttm_store32(&link_at(process, slots[i])->next,
+			i + 1 < slots_len ? slots[i + 1] + 1 : 0);
+	return slots[0] + 1;
+}
+
+/* Lowest slots first, so that a small process stays on few pages. */
+static void extent_push(struct ttm_process *process, uint32_t base)
+{
+	uint32_t slots[TTM_BATCH_LEN], first = 0, previous = 0, n, i;
+
+	for (n = 0; n < TTM_SLOTS_PER_EXTENT; n += TTM_BATCH_LEN) {
+		for (i = 0; i < TTM_BATCH_LEN; i++)
+			slots[i] = base + n + TTM_BATCH_LEN - 1 - i;
+		i = batch_chain(process, slots, TTM_BATCH_LEN);
+		if (previous)
+			ttm_store32(&link_at(process, previous - 1)->next_batch,
+				i); /* relaxed: published by batches_push */
+		else
+			first = i;
+		previous = i;
+	}
+	batches_push(process, first, previous);
+}
+
+/*
+ * Of several threads that find the supply empty at once each may add an extent:
+ * nobody waits for the other's.
+ */
+static bool supply_grow(struct ttm_process *process)
+{
+	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
+	uint32_t ordinal, index;
+	void *extent = NULL;
+
+	if (links)
+		extent = ttm_extent_claim(process, &index);
+	if (!extent)
+		goto no_extent;
+	for (ordinal = 0; ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
+		ordinal++) {
+		/* The links are claimed first: whoever sees a slot needs them. */
+		if (!ttm_pointer_publish(&process->links[ordinal], links))
+			continue;
+		ttm_pointer_publish(&process->slots[ordinal], extent);
+		ttm_extent_publish(process, index, TTM_EXTENT_SLOTS, ordinal);
+		extent_push(process, ordinal * TTM_SLOTS_PER_EXTENT);
+		return true;
+	}
+	ttm_extent_abandon(process, index, extent);
+no_extent:
+	if (links)
+		ttm_private_memory_drop(links, LINKS_SIZE);
+	return false;
+}
+
+TTM_COLD bool ttm_supply_refill(
+	struct ttm_process *process, struct ttm_lane *lane)
+{
+	uint32_t at;
+
+	while (!batch_pop(process, &at))
+		if (!supply_grow(process))
+			return false;
+	for (; at; at = ttm_load32(&link_at(process, at - 1)->next))
+		lane->cache[lane->cache_len++] = at - 1; /* relaxed: ours */
+	return true;
+}
+
+/* Keeps the half that was freed last: it is still in the caches. */
+TTM_COLD void ttm_supply_spill(
+	struct ttm_process *process, struct ttm_lane *lane)
+{
+	uint32_t len = lane->cache_len < TTM_BATCH_LEN ? lane->cache_len :
+							 TTM_BATCH_LEN;
+	uint32_t first = batch_chain(process, lane->cache, len), i;
+
+	batches_push(process, first, first);
+	lane->cache_len -= len;
+	for (i = 0; i < lane->cache_len; i++)
+		lane->cache[i] = lane->cache[i + len];
+}
+
+void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)
+{
+	while (lane->cache_len)
+		ttm_supply_spill(process, lane);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * Free slots: a few in each lane, the rest in one stack of batches. Batches go
+ * both ways, so that threads which only free feed threads which only allocate.
+ * Lock-free; async-signal-safe (each depth has its own lane).
+ */
+#ifndef TTM_RECORD_SUPPLY_H
+#define TTM_RECORD_SUPPLY_H
+
+#include "record/process.h"
+
+bool ttm_supply_refill(struct ttm_process *process, struct ttm_lane *lane);
+void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
+
+/* All that the lane has goes back: its thread ends. */
+void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
+
+/* False if the segment cannot grow. */
+static inline bool ttm_supply_take(struct ttm_process *process,
+	struct ttm_lane *lane, uint32_t *ret_slot)
+{
+	if (TTM_UNLIKELY(lane->cache_len == 0) &&
+		!ttm_supply_refill(process, lane))
+		return false;
+	*ret_slot = lane->cache[--lane->cache_len];
+	return true;
+}
+
+static inline void ttm_supply_put(
+	struct ttm_process *process, struct ttm_lane *lane, uint32_t slot)
+{
+	if (TTM_UNLIKELY(lane->cache_len == TTM_CACHE_LEN))
+		ttm_supply_spill(process, lane);
+	lane->cache[lane->cache_len++] = slot;
+}
+
+#endif

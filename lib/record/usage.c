@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The process asks for its own figures. Reads what the lanes write, no more. */
+#include "record/usage.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "record/device.h"
+#include "record/process.h"
+#include "record/start.h"
+
+struct sums {
+	int64_t objects;
+	int64_t live;
+	int64_t unfolded_high;
+};
+
+/* relaxed throughout: at rest exact, otherwise one event per lane may be half in */
+static void lane_add(const struct ttm_block_device *block, unsigned figure,
+	uint64_t era, struct sums *sums)
+{
+	const struct ttm_counters *counters = &block->figures[figure];
+	uint64_t block_era = ttm_load(&block->era);
+	int64_t live, folded, high;
+
+	if (TTM_ERA_EPOCH(block_era) != TTM_ERA_EPOCH(era))
+		return;
+	live = (int64_t)ttm_load(&counters->live_bytes);
+	folded = (int64_t)ttm_load(&counters->folded);
+	high = block_era == era ? (int64_t)ttm_load(&counters->high) : live;
+	sums->objects += (int64_t)ttm_load(&counters->live_objects);
+	sums->live += live;
+	sums->unfolded_high += high - folded;
+}
+
+static uint64_t not_negative(int64_t value)
+{
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static void figure_add(struct ttm_process *process, unsigned entry,
+	unsigned figure, struct ttmem_usage_figure *usage)
+{
+	const struct ttm_device *device = &process->devices[entry];
+	uint64_t era = ttm_load(&device->era), lanes, i;
+	const struct ttm_block_device *block;
+	struct sums sums = { 0, 0, 0 };
+	int64_t folded, peak;
+
+	folded = ttm_tagged_bytes(ttm_load(&device->totals[figure].folded),
+		(uint16_t)TTM_ERA_EPOCH(era));
+	peak = ttm_tagged_bytes(ttm_load(&device->totals[figure].peak),
+		(uint16_t)TTM_ERA_PEAK(era));
+	lanes = ttm_load(&process->header->live.lanes_len);
+	for (i = 0; i < lanes && i < TTM_LANES_MAX; i++) {
+		block = ttm_pointer_load(
+			(void **)&process->lanes[i].blocks[entry]);
+		if (block)
+			lane_add(block, figure, era, &sums);
+	}
+	if (folded + sums.unfolded_high > peak)
+		peak = folded + sums.unfolded_high;
+	if (sums.live > peak)
+		peak = sums.live;
+	usage->live_objects += not_negative(sums.objects);
+	usage->live_bytes += not_negative(sums.live);
+	usage->peak_bytes += not_negative(peak);
+}
+
+int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage)
+{
+	struct ttm_process *process = ttm_process_now();
+	struct ttmem_usage usage;
+	enum ttmem_anomaly reason;
+	unsigned entry, figure;
+	uint64_t mask;
+
+	if (!ret_usage || ret_usage->size != sizeof(*ret_usage))
+		return -EINVAL;
+	if (!process)
+		return -ENODATA;
+	mask = ttm_device_mask(process, device, false, &reason);
+	if (!mask)
+		return -ENODEV;
+	memset(&usage, 0, sizeof(usage));
+	usage.size = sizeof(usage);
+	while (mask) {
+		entry = ttm_mask_take(&mask);
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			figure_add(process, entry, figure,
+				&usage.figures[figure]);
+	}
+	*ret_usage = usage;
+	return 0;
+}
+
+static void peak_reset(struct ttm_device *device)
+{
+	uint64_t era;
+
+	/* relaxed: lanes notice with their next event, readers at once */
+	do
+		era = ttm_load(&device->era);
+	while (!ttm_cas(&device->era, era,
+		TTM_ERA(TTM_ERA_EPOCH(era), TTM_ERA_PEAK(era) + 1)));
+}
+
+void ttmem_peak_reset(uint32_t device)
+{
+	struct ttm_process *process;
+	enum ttmem_anomaly reason;
+	uint64_t mask;
+
+	if (ttm_switch_is_off())
+		return;
+	process = ttm_process_now();
+	if (!process)
+		return;
+	mask = ttm_device_mask(process, device, false, &reason);
+	while (mask)
+		peak_reset(&process->devices[ttm_mask_take(&mask)]);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only way to touch a word that somebody else may touch, too: other threads,
+ * other processes, a signal handler. Each caller names its partner in a comment
+ * `pairs(name): release`, `acquire` or `full`; a relaxed access says why it may be.
+ */
+#ifndef TTM_SHM_ATOMICS_H
+#define TTM_SHM_ATOMICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef AO_PREFER_BUILTIN_ATOMICS
+#define AO_PREFER_BUILTIN_ATOMICS /* TSan understands these */
+#endif
+#include <atomic_ops.h>
+
+_Static_assert(sizeof(AO_t) == sizeof(uint64_t), "needs 64-bit words");
+
+static inline uint64_t ttm_load(const uint64_t *word)
+{
+	return AO_load((const volatile AO_t *)word);
+}
+
+static inline uint64_t ttm_load_acquire(const uint64_t *word)
+{
+	return AO_load_acquire((const volatile AO_t *)word);
+}
+
+static inline void ttm_store(uint64_t *word, uint64_t value)
+{
+	AO_store((volatile AO_t *)word, value);
+}
+
+static inline void ttm_store_release(uint64_t *word, uint64_t value)
+{
+	AO_store_release((volatile AO_t *)word, value);
+}
+
+/* Acquires and releases. */
+static inline bool ttm_cas(uint64_t *word, uint64_t expected, uint64_t value)
+{
+	return AO_compare_and_swap_full((volatile AO_t *)word, expected, value);
+}
+
+/* Acquires and releases; returns the old value. */
+static inline uint64_t ttm_fetch_add(uint64_t *word, uint64_t value)
+{
+	return AO_fetch_and_add_full((volatile AO_t *)word, value);
+}
+
+/* For words that one thread writes: others may read them, nobody adds. */
+static inline void ttm_own_add(uint64_t *word, uint64_t value)
+{
+	ttm_store(word, ttm_load(word) + value);
+}
+
+static inline uint32_t ttm_load32(const uint32_t *word)
+{
+	return AO_int_load((const volatile unsigned int *)word);
+}
+
+static inline uint32_t ttm_load32_acquire(const uint32_t *word)
+{
+	return AO_int_load_acquire((const volatile unsigned int *)word);
+}
+
+static inline void ttm_store32(uint32_t *word, uint32_t value)
+{
+	AO_int_store((volatile unsigned int *)word, value);
+}
+
+static inline void ttm_store32_release(uint32_t *word, uint32_t value)
+{
+	AO_int_store_release((volatile unsigned int *)word, value);
+}
+
+static inline bool ttm_cas32(uint32_t *word, uint32_t expected, uint32_t value)
+{
+	return AO_int_compare_and_swap_full(
+		(volatile unsigned int *)word, expected, value);
+}
+
+/* A pointer that is published once; NULL before. */
+static inline void *ttm_pointer_load(void *const *place)
+{
+	/* pairs(pointer): acquire, with ttm_pointer_publish */
+	return (void *)AO_load_acquire((const volatile AO_t *)place);
+}
+
+static inline bool ttm_pointer_publish(void **place, void *value)
+{
+	/* pairs(pointer): full, with ttm_pointer_load: what it points to is
+	 * written */
+	return AO_compare_and_swap_full(
+		(volatile AO_t *)place, (AO_t)NULL, (AO_t)value);
+}
+
+static inline bool ttm_pointer_clear(void **place, void *expected)
+{
+	/* pairs(pointer): full, with ttm_pointer_load */
+	return AO_compare_and_swap_full(
+		(volatile AO_t *)place, (AO_t)expected, (AO_t)NULL);
+}
+
+/* Stores before it are seen before stores after it. Nothing on x86. */
+static inline void ttm_fence_release(void)
+{
+	AO_nop_write();
+}
+
+/* Loads before it happen before loads after it. Nothing on x86. */
+static inline void ttm_fence_acquire(void)
+{
+	AO_nop_read();
+}
+
+/*
+ * Orders a CAS that has just succeeded before later loads. A locked instruction
+ * does that by itself on x86; elsewhere libatomic_ops' "full" CAS is only
+ * acquire and release.
+ */
+static inline void ttm_fence_after_cas(void)
+{
+#if !defined(__x86_64__)
+	AO_nop_full();
+#endif
+}
+
+/* For a signal handler on the same thread: the compiler must not reorder. */
+static inline void ttm_fence_signal(void)
+{
+	AO_compiler_barrier();
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shm/directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "shm/random.h"
+#include "shm/text.h"
+
+#define TMPFS_MAGIC_NUMBER 0x01021994
+#define RAMFS_MAGIC_NUMBER 0x858458f6
+
+const char *ttm_environment(const char *name)
+{
+	const char *value;
+
+	if (getauxval(AT_SECURE))
+		return NULL;
+	value = getenv(name);
+	return value && *value ? value : NULL;
+}
+
+static int directory_open(int at, const char *path)
+{
+	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A name that somebody else may have put there. */
+static int directory_open_untrusted(int at, const char *path)
+{
+	int fd = openat(
+		at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int base_check(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return -errno;
+	/* A disk stalls the writer, and NFS hangs its locks. */
+	if (fs.f_type != TMPFS_MAGIC_NUMBER && fs.f_type != RAMFS_MAGIC_NUMBER)
+		return -EMEDIUMTYPE;
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return -EPERM;
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
+		return -EPERM;
+	return 0;
+}
+
+static bool run_directory_is_good(void)
+{
+	struct stat st;
+
+	return lstat("/run/ttmem", &st) == 0 && S_ISDIR(st.st_mode) &&
+		st.st_uid == 0 && (st.st_mode & S_ISVTX);
+}
+
+static const char *base_choose(const char *wanted)
+{
+	if (!wanted)
+		wanted = ttm_environment("TTMEM_DIR");
+	if (wanted)
+		return wanted;
+	return run_directory_is_good() ? "/run/ttmem" : "/dev/shm";
+}
+
+int ttm_base_directory_open(
+	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd)
+{
+	const char *base = base_choose(wanted);
+	int fd, r;
+
+	if (strlen(base) >= TTM_PATH_SIZE)
+		return -ENAMETOOLONG;
+	fd = directory_open(AT_FDCWD, base);
+	if (fd < 0)
+		return fd;
+	r = base_check(fd);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	memcpy(ret_path, base, strlen(base) + 1);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Returns a descriptor if `name` under `base` is a directory of ours. */
+static int own_directory_open(int base, const char *name)
+{
+	struct stat st;
+	int fd = directory_open_untrusted(base, name);
+
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+		!(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+struct linux_dirent64 {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+/*
+ * An earlier process of ours may have met the same squatter: use its directory.
+ * getdents64 and not readdir, which allocates.
+ */
+static int suffixed_directory_find(
+	int base, const char *prefix, char ret_name[TTM_PATH_SIZE])
+{
+	_Alignas(struct linux_dirent64) char buffer[4096];
+	size_t prefix_size = strlen(prefix);
+	long n, at;
+	int fd;
+
+	if (lseek(base, 0, SEEK_SET) < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, base, buffer, sizeof(buffer))) > 0) {
+		for (at = 0; at < n;) {
+			const struct linux_dirent64 *entry =
+				(const void *)(buffer + at);
+
+			at += entry->reclen;
+			if (strncmp(entry->name, prefix, prefix_size) != 0 ||
+				strlen(entry->name) >= TTM_PATH_SIZE)
+				continue;
+			fd = own_directory_open(base, entry->name);
+			if (fd >= 0) {
+				memcpy(ret_name, entry->name,
+					strlen(entry->name) + 1);
+				return fd;
+			}
+		}
+	}
+	return -ENOENT;
+}
+
+static int named_directory_open(int base, const char *name)
+{
+	if (mkdirat(base, name, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	return own_directory_open(base, name);
+}
+
+static int suffixed_directory_open(
+	int base, const char *prefix, char ret_name[TTM_PATH_SIZE])
+{
+	struct ttm_text name;
+	int fd = suffixed_directory_find(base, prefix, ret_name);
+
+	if (fd >= 0)
+		return fd;
+	ttm_text_init(&name, ret_name, TTM_PATH_SIZE);
+	ttm_text_add(&name, prefix);
+	ttm_text_add_hex(&name, ttm_random64(), 16);
+	return named_directory_open(base, ret_name);
+}
+
+int ttm_user_directory_open(
+	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd)
+{
+	char base_path[TTM_PATH_SIZE], name[TTM_PATH_SIZE], plain[64];
+	struct ttm_text text, path;
+	int base, fd, r;
+
+	r = ttm_base_directory_open(wanted, base_path, &base);
+	if (r < 0)
+		return r;
+	ttm_text_init(&text, plain, sizeof(plain));
+	ttm_text_add(&text, TTM_USER_PREFIX);
+	ttm_text_add_decimal(&text, geteuid());
+	memcpy(name, plain, sizeof(plain));
+	fd = named_directory_open(base, name);
+	if (fd == -EPERM || fd == -ENOTDIR || fd == -ELOOP || fd == -EACCES) {
+		ttm_text_add(&text, ".");
+		fd = suffixed_directory_open(base, plain, name);
+	}
+	close(base);
+	if (fd < 0)
+		return fd;
+	ttm_text_init(&path, ret_path, TTM_PATH_SIZE);
+	ttm_text_add(&path, base_path);
+	ttm_text_add(&path, "/");
+	ttm_text_add(&path, name);
+	if (path.truncated) {
+		close(fd);
+		return -ENAMETOOLONG;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+bool ttm_directory_is_served(int directory_fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	int fd, r;
+
+	fd = openat(directory_fd, TTM_SERVER_LOCK,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	r = fcntl(fd, F_GETLK, &lock);
+	close(fd);
+	return r < 0 || lock.l_type != F_UNLCK;
+}

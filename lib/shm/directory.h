@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where segments are: one answer for the library and all tools. */
+#ifndef TTM_SHM_DIRECTORY_H
+#define TTM_SHM_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TTM_PATH_SIZE 256u
+
+/* Whoever holds a write lock on byte 0 of this file serves the directory. */
+#define TTM_SERVER_LOCK "ttmemd.lock"
+#define TTM_USER_PREFIX "ttmem-"
+#define TTM_SEGMENT_PREFIX "p."
+
+/* An environment variable, or NULL when unset, empty, or in a set-uid program. */
+const char *ttm_environment(const char *name);
+
+/*
+ * The base directory: `wanted` if not NULL, else $TTMEM_DIR, else /run/ttmem if
+ * it is there, root's and sticky, else /dev/shm. Checks that it is tmpfs, owned
+ * by root or the caller, and sticky if others may write. On success *ret_fd is
+ * the caller's to close and ret_path holds its path. Returns 0 or -ENOENT,
+ * -EACCES, -EPERM (foreign owner, or open to others), -EMEDIUMTYPE (not tmpfs),
+ * -ENAMETOOLONG, -EMFILE, -ENFILE, -ENOTDIR, -ELOOP. Async-signal-safe.
+ */
+int ttm_base_directory_open(
+	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd);
+
+/*
+ * The caller's own directory under the base, made if need be; with a random
+ * suffix where somebody else took the name. Results and errors as above, and
+ * those of mkdir(2).
+ */
+int ttm_user_directory_open(
+	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd);
+
+/*
+ * Whether an aggregator serves the directory. A lock file that cannot be asked
+ * counts as served: what is kept in doubt can still be removed later.
+ */
+bool ttm_directory_is_served(int directory_fd);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether slots, counters and records of a segment tell the same story. */
+#include "support/segment_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct checking {
+	const struct segment *s;
+	char *why;
+	size_t why_size;
+	/* Operations that may be half done. */
+	uint64_t allowed;
+	/* Replacements that may be under way. */
+	uint64_t doubles_allowed;
+	/* State that the flows do not know of: flag "uncounted". */
+	int64_t uncounted_objects[SEGMENT_DEVICES][SEGMENT_FIGURES];
+	int64_t uncounted_bytes[SEGMENT_DEVICES][SEGMENT_FIGURES];
+};
+
+__attribute__((format(printf, 2, 3))) static int disagree(
+	const struct checking *c, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	if (c->why_size)
+		vsnprintf(c->why, c->why_size, format, ap);
+	va_end(ap);
+	return -EBADMSG;
+}
+
+static unsigned figure_class(unsigned figure)
+{
+	return figure < SEGMENT_FIGURE_KERNEL ? figure : SEGMENT_FIGURE_KERNEL;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* -- one key, one object ------------------------------------------------------ */
+
+static int key_compare(const void *va, const void *vb)
+{
+	const struct segment_words *a = *(
+		const struct segment_words *const *)va;
+	const struct segment_words *b = *(
+		const struct segment_words *const *)vb;
+	int order = compare(a->device, b->device);
+
+	if (!order)
+		order = compare(
+			figure_class(a->figure), figure_class(b->figure));
+	if (!order)
+		order = compare(a->id, b->id);
+	if (!order && a->figure == SEGMENT_FIGURE_CB)
+		order = compare(a->program, b->program);
+	return order;
+}
+
+static int check_keys(struct checking *c)
+{
+	const struct segment *s = c->s;
+	const struct segment_words **sorted = calloc(
+		s->objects_len + 1, sizeof(*sorted));
+	uint64_t doubles = 0;
+	int err = 0;
+	size_t i;
+
+	if (!sorted)
+		abort();
+	for (i = 0; i < s->objects_len; i++)
+		sorted[i] = &s->objects[i];
+	qsort(sorted, s->objects_len, sizeof(*sorted), key_compare);
+	for (i = 1; i < s->objects_len && !err; i++) {
+		const struct segment_words *a = sorted[i - 1];
+		const struct segment_words *b = sorted[i];
+
+		if (!key_compare(&sorted[i - 1], &sorted[i]) &&
+			++doubles > c->doubles_allowed)
+			err = disagree(c,
+				"slots %" PRIu32 " and %" PRIu32
+				" hold one key: entry %u, figure %u, id %" PRIu64,
+				a->slot, b->slot, a->device, a->figure, a->id);
+	}
+	free(sorted);
+	return err;
+}
+
+/* -- slots and counters ------------------------------------------------------- */
+
+/* What the difference in one figure costs of the operations allowed. */
+static uint64_t deviation(int64_t objects, int64_t bytes)
+{
+	uint64_t size = (uint64_t)(objects < 0 ? -objects : objects);
+
+	return size ? size : bytes != 0;
+}
+
+static int check_flow(struct checking *c, unsigned entry, unsigned figure,
+	uint64_t *flows, uint64_t *live)
+{
+	const struct segment_device *device = &c->s->devices[entry];
+	const struct segment_flow *f = &device->figures[figure];
+	int64_t extra_objects = c->uncounted_objects[entry][figure];
+	int64_t extra_bytes = c->uncounted_bytes[entry][figure];
+	int64_t objects = (int64_t)(f->slot_objects + f->orphan_objects -
+				  (f->alloc_objects - f->free_objects)) -
+		extra_objects;
+	int64_t bytes = (int64_t)(f->slot_bytes + f->orphan_bytes -
+				(f->alloc_bytes - f->free_bytes)) -
+		extra_bytes;
+	int64_t live_objects = (int64_t)f->slot_objects - f->live_objects;
+	int64_t live_bytes = (int64_t)f->slot_bytes - f->live_bytes;
+
+	*flows += deviation(objects, bytes);
+	if (*flows > c->allowed)
+		return disagree(c,
+			"entry %u, figure %u: slots hold %" PRIu64 " objects, "
+			"%" PRIu64 " bytes; allocated - freed is %" PRIu64
+			" - %" PRIu64 " objects, %" PRIu64 " - %" PRIu64
+			" bytes",
+			entry, figure, f->slot_objects + f->orphan_objects,
+			f->slot_bytes + f->orphan_bytes, f->alloc_objects,
+			f->free_objects, f->alloc_bytes, f->free_bytes);
+	if (extra_objects || extra_bytes)
+		return 0;
+	*live += deviation(live_objects, live_bytes);
+	if (*live > c->allowed)
+		return disagree(c,
+			"entry %u, figure %u: slots of the epoch hold %" PRIu64
+			" objects, %" PRIu64 " bytes; its blocks say %" PRId64
+			" and %" PRId64,
+			entry, figure, f->slot_objects, f->slot_bytes,
+			f->live_objects, f->live_bytes);
+	if (!c->allowed && (uint64_t)(f->folded - f->folded_total) << 16)
+		return disagree(c,
+			"entry %u, figure %u: %" PRId64 " bytes are folded, "
+			"its blocks say %" PRId64,
+			entry, figure, f->folded_total, f->folded);
+	if (!c->allowed && f->peak_bytes < f->live_bytes)
+		return disagree(c,
+			"entry %u, figure %u: %" PRId64 " bytes are above the "
+			"peak, %" PRId64,
+			entry, figure, f->live_bytes, f->peak_bytes);
+	return 0;
+}
+
+static int check_flows(struct checking *c)
+{
+	uint64_t flows = 0;
+	uint64_t live = 0;
+	unsigned entry;
+	unsigned figure;
+	int err;
+
+	for (entry = 0; entry < c->s->devices_count; entry++)
+		for (figure = 0; figure < SEGMENT_FIGURES; figure++) {
+			err = check_flow(c, entry, figure, &flows, &live);
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+/* -- slots and records -------------------------------------------------------- */
+
+struct history {
+	const struct segment_words **records; /* by slot, then generation */
+	size_t len;
+};
+
+static int generation_compare(const void *va, const void *vb)
+{
+	const struct segment_words *a = *(
+		const struct segment_words *const *)va;
+	const struct segment_words *b = *(
+		const struct segment_words *const *)vb;
+	int order = compare(a->slot, b->slot);
+
+	return order ? order : compare(a->generation, b->generation);
+}
+
+static bool record_changes_slot(const struct segment_words *record)
+{
+	return record->type == SEGMENT_ALLOC || record->type == SEGMENT_FREE;
+}
+
+static void history_make(const struct segment *s, struct history *ret_history)
+{
+	size_t len = segment_records(s, SEGMENT_ALLOC) +
+		segment_records(s, SEGMENT_FREE);
+	size_t i;
+	size_t j;
+
+	ret_history->len = 0;
+	ret_history->records = calloc(len + 1, sizeof(*ret_history->records));
+	if (!ret_history->records)
+		abort();
+	for (i = 0; i < s->lanes_len; i++)
+		for (j = 0; j < s->lanes[i].records_len; j++)
+			if (record_changes_slot(&s->lanes[i].records[j]))
+				ret_history->records[ret_history->len++] =
+					&s->lanes[i].records[j];
+	qsort(ret_history->records, len, sizeof(*ret_history->records),
+		generation_compare);
+}
+
+/* w1 without what only a record has: its type, and flags of what happened. */
+static uint64_t object_w1(const struct segment_words *words)
+{
+	uint64_t flags = SEGMENT_UNCOUNTED | SEGMENT_REPLACED;
+
+	return words->w[1] & ~(flags << 50) & 0x00ffffffffffffff;
+}
+
+/* A FREE record has its own time where the address was. */
+static bool is_same_object(const struct segment_words *a,
+	const struct segment_words *b, bool with_address)
+{
+	return object_w1(a) == object_w1(b) && a->w[2] == b->w[2] &&
+		(!with_address || a->w[3] == b->w[3]) && a->w[4] == b->w[4] &&
+		a->w[5] == b->w[5] && a->w[6] == b->w[6] && a->w[7] == b->w[7];
+}
+
+static int check_pair(struct checking *c, const struct segment_words *a,
+	const struct segment_words *b)
+{
+	if (a->generation == b->generation)
+		return disagree(c,
+			"lanes %u and %u: slot %" PRIu32 " reached generation "
+			"%" PRIu64 " twice",
+			a->lane, b->lane, a->slot, a->generation);
+	if (b->type == SEGMENT_FREE && b->generation == a->generation + 1 &&
+		(a->type != SEGMENT_ALLOC || !is_same_object(a, b, false)))
+		return disagree(c,
+			"lane %u: the free of slot %" PRIu32 ", generation "
+			"%" PRIu64 ", is not of what lane %u allocated there",
+			b->lane, b->slot, b->generation, a->lane);
+	return 0;
+}
+
+/* The last record of a slot against the slot; true if they agree. */
+static bool is_slot_as_recorded(
+	const struct segment *s, const struct segment_words *last)
+{
+	struct segment_words slot;
+
+	if (!segment_slot(s, last->slot, &slot))
+		return false;
+	if (last->type == SEGMENT_FREE)
+		return slot.state != SEGMENT_SLOT_LIVE &&
+			slot.generation >= last->generation;
+	return slot.state == SEGMENT_SLOT_LIVE &&
+		slot.generation == last->generation &&
+		is_same_object(&slot, last, true);
+}
+
+static int check_order(struct checking *c, const struct history *h)
+{
+	uint64_t gaps = 0;
+	size_t i;
+	int err;
+
+	for (i = 1; i < h->len; i++) {
+		const struct segment_words *a = h->records[i - 1];
+		const struct segment_words *b = h->records[i];
+
+		if (a->slot != b->slot)
+			continue;
+		err = check_pair(c, a, b);
+		if (err)
+			return err;
+		/* ALLOC, FREE one later, and so on: none may be missing. */
+		if (c->s->lanes_overrun)
+			continue;
+		if ((a->type == b->type ||
+			    (b->type == SEGMENT_FREE &&
+				    b->generation != a->generation + 1)) &&
+			++gaps > c->allowed)
+			return disagree(c,
+				"slot %" PRIu32
+				": record type %u at generation "
+				"%" PRIu64 ", then type %u at %" PRIu64,
+				a->slot, a->type, a->generation, b->type,
+				b->generation);
+	}
+	return 0;
+}
+
+static int check_replay(struct checking *c, const struct history *h)
+{
+	uint64_t found = 0;
+	uint64_t live = 0;
+	size_t i;
+
+	for (i = 0; i < h->len; i++) {
+		const struct segment_words *last = h->records[i];
+
+		if (i + 1 < h->len && h->records[i + 1]->slot == last->slot)
+			continue;
+		live += last->type == SEGMENT_ALLOC;
+		if (!is_slot_as_recorded(c->s, last) && ++found > c->allowed)
+			return disagree(c,
+				"slot %" PRIu32 " is not as its last record "
+				"says, lane %u, type %u, generation %" PRIu64,
+				last->slot, last->lane, last->type,
+				last->generation);
+	}
+	found = live > c->s->objects_len ? live - c->s->objects_len :
+					   c->s->objects_len - live;
+	if (found > c->allowed)
+		return disagree(c,
+			"the records make %" PRIu64 " objects, but %zu slots "
+			"are live",
+			live, c->s->objects_len);
+	return 0;
+}
+
+static void uncounted_sum(struct checking *c, const struct history *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->len; i++) {
+		const struct segment_words *record = h->records[i];
+		int64_t sign = record->type == SEGMENT_ALLOC ? 1 : -1;
+
+		if (!(record->flags & SEGMENT_UNCOUNTED))
+			continue;
+		c->uncounted_objects[record->device][record->figure] += sign;
+		c->uncounted_bytes[record->device][record->figure] += sign *
+			(int64_t)record->bytes;
+	}
+}
+
+/* -- the two questions -------------------------------------------------------- */
+
+static int check_quiet(struct checking *c)
+{
+	const struct segment *s = c->s;
+	unsigned i;
+
+	if (s->slots_writing > c->allowed)
+		return disagree(c, "%" PRIu64 " slots are in state writing",
+			s->slots_writing);
+	if (c->allowed)
+		return 0;
+	if (s->lanes_broken)
+		return disagree(c, "%" PRIu64 " lanes have intent != tail",
+			s->lanes_broken);
+	if (s->extents_claimed)
+		return disagree(c, "%" PRIu64 " extents are being made",
+			s->extents_claimed);
+	for (i = 0; i < s->devices_count; i++)
+		if (s->devices[i].seq & 1)
+			return disagree(
+				c, "facts of entry %u are being written", i);
+	return 0;
+}
+
+static int check_all(struct checking *c)
+{
+	struct history history;
+	int err;
+
+	history_make(c->s, &history);
+	uncounted_sum(c, &history);
+	err = check_quiet(c);
+	if (!err)
+		err = check_keys(c);
+	if (!err)
+		err = check_flows(c);
+	if (!err)
+		err = check_order(c, &history);
+	if (!err && !c->s->lanes_overrun)
+		err = check_replay(c, &history);
+	free(history.records);
+	return err;
+}
+
+int segment_check_at_rest(
+	const struct segment *segment, char *why, size_t why_size)
+{
+	struct checking c = { .s = segment, .why = why, .why_size = why_size };
+
+	return check_all(&c);
+}
+
+int segment_check_killed(
+	const struct segment *segment, char *why, size_t why_size)
+{
+	struct checking c = { .s = segment, .why = why, .why_size = why_size };
+
+	/* An adopted lane says NOOP where its former owner died. */
+	c.allowed = segment->lanes_broken +
+		segment_records(segment, SEGMENT_NOOP);
+	/* Between the two operations of a replacement no lane is broken. */
+	c.doubles_allowed = segment->lanes_len;
+	return check_all(&c);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/segment_parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int segment_refuse(
+	const struct segment_reading *r, uint64_t off, const char *format, ...)
+{
+	va_list ap;
+	int len;
+
+	if (!r->why_size)
+		return -EPROTO;
+	len = snprintf(r->why, r->why_size, "0x%" PRIx64 ": ", off);
+	va_start(ap, format);
+	if (len > 0 && (size_t)len < r->why_size)
+		vsnprintf(r->why + len, r->why_size - (size_t)len, format, ap);
+	va_end(ap);
+	return -EPROTO;
+}
+
+uint64_t segment_get64(const struct segment *s, uint64_t off)
+{
+	uint64_t value = 0;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		value |= (uint64_t)s->bytes[off + i] << (8 * i);
+	return value;
+}
+
+uint32_t segment_get32(const struct segment *s, uint64_t off)
+{
+	return (uint32_t)s->bytes[off] | (uint32_t)s->bytes[off + 1] << 8 |
+		(uint32_t)s->bytes[off + 2] << 16 |
+		(uint32_t)s->bytes[off + 3] << 24;
+}
+
+bool segment_is_zero(const struct segment *s, uint64_t off, uint64_t size)
+{
+	uint64_t i;
+
+	for (i = 0; i < size; i++)
+		if (s->bytes[off + i])
+			return false;
+	return true;
+}
+
+int segment_expect_zero(const struct segment_reading *r, uint64_t from,
+	uint64_t to, const char *what)
+{
+	for (; from < to; from++)
+		if (r->s->bytes[from])
+			return segment_refuse(r, from, "%s is not zero", what);
+	return 0;
+}
+
+void *segment_array(size_t len, size_t size)
+{
+	void *array = calloc(len ? len : 1, size);
+
+	if (!array)
+		abort();
+	return array;
+}
+
+static int segment_parse(const struct segment_reading *r)
+{
+	static int (*const steps[])(const struct segment_reading *r) = {
+		segment_parse_header,
+		segment_parse_directory,
+		segment_parse_devices,
+		segment_parse_names,
+		segment_parse_slots,
+		segment_parse_lanes,
+		segment_parse_blocks,
+		segment_parse_totals,
+		segment_parse_failures,
+		segment_parse_marks,
+	};
+	size_t i;
+	int err;
+
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		err = steps[i](r);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int segment_copy(struct segment *s, int fd)
+{
+	struct stat st;
+	ssize_t got;
+	size_t done = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	s->size = (size_t)st.st_size;
+	s->bytes = segment_array(s->size, 1);
+	while (done < s->size) {
+		got = pread(fd, s->bytes + done, s->size - done, (off_t)done);
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	s->size = done;
+	return 0;
+}
+
+int segment_read_fd(
+	int fd, struct segment **ret_segment, char *why, size_t why_size)
+{
+	struct segment *s = segment_array(1, sizeof(*s));
+	struct segment_reading r = { s, why, why_size };
+	int err;
+
+	err = segment_copy(s, fd);
+	if (err && why_size)
+		snprintf(why, why_size, "read: %s", strerror(-err));
+	if (!err)
+		err = segment_parse(&r);
+	if (err)
+		segment_unref(&s);
+	else
+		*ret_segment = s;
+	return err;
+}
+
+int segment_read(const char *path, struct segment **ret_segment, char *why,
+	size_t why_size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int err;
+
+	if (fd < 0) {
+		err = -errno;
+		if (why_size)
+			snprintf(why, why_size, "%s: %s", path, strerror(-err));
+		return err;
+	}
+	err = segment_read_fd(fd, ret_segment, why, why_size);
+	close(fd);
+	return err;
+}
+
+void segment_unref(struct segment **segment)
+{
+	struct segment *s = *segment;
+	size_t i;
+
+	*segment = NULL;
+	if (!s)
+		return;
+	for (i = 0; s->lanes && i < s->lanes_len; i++)
+		free(s->lanes[i].records);
+	free(s->lanes);
+	free(s->objects);
+	free(s->names);
+	free(s->failures);
+	free(s->marks);
+	free(s->bytes);
+	free(s);
+}
+
+int segment_entry(const struct segment *segment, uint32_t logical)
+{
+	int i;
+
+	for (i = 0; i < SEGMENT_DEVICES; i++)
+		if (segment->devices[i].current &&
+			segment->devices[i].logical == logical)
+			return i;
+	return -1;
+}
+
+bool segment_slot(const struct segment *segment, uint32_t number,
+	struct segment_words *ret_slot)
+{
+	uint64_t off;
+
+	if (number / SEGMENT_SLOTS_PER_EXTENT >= 8192)
+		return false;
+	off = segment->slots_off[number / SEGMENT_SLOTS_PER_EXTENT];
+	if (!off)
+		return false;
+	segment_words_read(segment,
+		off + 64 * (number % SEGMENT_SLOTS_PER_EXTENT), ret_slot);
+	return true;
+}
+
+const struct segment_words *segment_object(const struct segment *segment,
+	int entry, unsigned figure, uint64_t id, uint64_t program)
+{
+	bool is_kernel = figure >= SEGMENT_FIGURE_KERNEL;
+	size_t i;
+
+	for (i = 0; i < segment->objects_len; i++) {
+		const struct segment_words *o = &segment->objects[i];
+
+		if ((int)o->device != entry || o->id != id)
+			continue;
+		if (is_kernel ? o->figure < SEGMENT_FIGURE_KERNEL :
+				o->figure != figure)
+			continue;
+		if (figure == SEGMENT_FIGURE_CB && o->program != program)
+			continue;
+		return o;
+	}
+	return NULL;
+}
+
+const char *segment_name(const struct segment *segment, uint32_t id)
+{
+	size_t i;
+
+	if (!id)
+		return "";
+	for (i = 0; i < segment->names_len; i++)
+		if (segment->names[i].id == id)
+			return segment->names[i].text;
+	return NULL;
+}
+
+size_t segment_records(const struct segment *segment, unsigned type)
+{
+	size_t found = 0;
+	size_t i;
+	size_t j;
+
+	for (i = 0; i < segment->lanes_len; i++)
+		for (j = 0; j < segment->lanes[i].records_len; j++)
+			found += segment->lanes[i].records[j].type == type;
+	return found;
+}
+
+const struct segment_lane *segment_lane(
+	const struct segment *segment, uint32_t tid, uint32_t depth)
+{
+	size_t i;
+
+	for (i = 0; i < segment->lanes_len; i++)
+		if (segment->lanes[i].has_ring &&
+			segment->lanes[i].tid == tid &&
+			segment->lanes[i].depth == depth)
+			return &segment->lanes[i];
+	return NULL;
+}
