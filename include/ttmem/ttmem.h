@@ -81,25 +81,26 @@ enum ttmem_figure {
 /* Facts about events that a correct program does not produce. */
 enum ttmem_anomaly {
 	TTMEM_ANOMALY_FREE_UNKNOWN = 0, /* never allocated, or freed already */
-	TTMEM_ANOMALY_ALLOC_LIVE = 1,	/* the id was live; it was replaced */
-	TTMEM_ANOMALY_BAD_DEVICE = 2,	/* no such mesh, or not a device id */
+	TTMEM_ANOMALY_ALLOC_LIVE = 1,   /* the id was live; it was replaced */
+	TTMEM_ANOMALY_BAD_DEVICE = 2,   /* no such mesh, or not a device id */
 	TTMEM_ANOMALY_TOO_MANY_DEVICES = 3,
-	TTMEM_ANOMALY_BAD_KIND = 4,	/* kind, kernel type or flags */
-	TTMEM_ANOMALY_OVERFLOW = 5,	/* size x cores, or more cores than 2^24-1 */
-	TTMEM_ANOMALY_LATE_FREE = 6,	/* freed after its device was closed */
+	TTMEM_ANOMALY_BAD_KIND = 4, /* kind, kernel type or flags */
+	TTMEM_ANOMALY_OVERFLOW =
+		5, /* size x cores, or more cores than 2^24-1 */
+	TTMEM_ANOMALY_LATE_FREE = 6, /* freed after its device was closed */
 	TTMEM_ANOMALY_SCOPE_UNDERFLOW = 7, /* a pop without a push */
-	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8, /* attributed to the 32nd scope */
-	TTMEM_ANOMALY_DEVICE_CHANGED = 9, /* an open id became another chip */
+	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8,  /* attributed to the 32nd scope */
+	TTMEM_ANOMALY_DEVICE_CHANGED = 9,  /* an open id became another chip */
 	TTMEM_ANOMALIES = 10
 };
 
 /* Why an event is not in the segment. Each is a reason to distrust a total. */
 enum ttmem_loss {
-	TTMEM_LOSS_NO_SLOT = 0,	/* the segment could not grow */
+	TTMEM_LOSS_NO_SLOT = 0,  /* the segment could not grow */
 	TTMEM_LOSS_NO_INDEX = 1, /* no private memory for the id index */
-	TTMEM_LOSS_NO_LANE = 2,	/* more threads than lanes, or no memory */
+	TTMEM_LOSS_NO_LANE = 2,  /* more threads than lanes, or no memory */
 	TTMEM_LOSS_TOO_DEEP = 3, /* nested in more than 4 signal handlers */
-	TTMEM_LOSS_NO_NAME = 4,	/* scope names ran out: not attributed */
+	TTMEM_LOSS_NO_NAME = 4,  /* scope names ran out: not attributed */
 	TTMEM_LOSSES = 5
 };
 
@@ -112,30 +113,30 @@ enum ttmem_loss {
 
 #define TTMEM_PCI_ADDRESS(domain, bus, device, function)                       \
 	((((uint64_t)(domain)&0xffffffff) << 16) |                             \
-	 (((uint64_t)(bus)&0xff) << 8) | (((uint64_t)(device)&0x1f) << 3) |    \
-	 ((uint64_t)(function)&0x7))
+		(((uint64_t)(bus)&0xff) << 8) |                                \
+		(((uint64_t)(device)&0x1f) << 3) | ((uint64_t)(function)&0x7))
 
 /* -- start, stop, state -------------------------------------------------- */
 
 /* Everything zero is the default; `size` must be sizeof(struct ttmem_config). */
 struct ttmem_config {
 	size_t size;
-	const char *dir;    /* base directory; NULL: $TTMEM_DIR, then defaults */
+	const char *dir; /* base directory; NULL: $TTMEM_DIR, then defaults */
 	uint64_t max_bytes; /* cap of the segment file; 0: 1 GiB */
 };
 
 enum ttmem_state {
-	TTMEM_STATE_OFF = 0,	   /* not asked for, or stopped */
+	TTMEM_STATE_OFF = 0,       /* not asked for, or stopped */
 	TTMEM_STATE_PENDING = 1,   /* on; the first event makes the segment */
-	TTMEM_STATE_ON = 2,	   /* on, with a segment */
+	TTMEM_STATE_ON = 2,        /* on, with a segment */
 	TTMEM_STATE_UNTRACKED = 3, /* asked for, but impossible: see `error` */
 	TTMEM_STATE_FORCE_32BIT = 0x7fffffff
 };
 
 struct ttmem_status {
-	size_t size;	  /* in: sizeof(struct ttmem_status) */
-	uint32_t state;	  /* enum ttmem_state */
-	int32_t error;	  /* negative errno behind UNTRACKED, else 0 */
+	size_t size;    /* in: sizeof(struct ttmem_status) */
+	uint32_t state; /* enum ttmem_state */
+	int32_t error;  /* negative errno behind UNTRACKED, else 0 */
 	uint64_t lost_events[TTMEM_LOSSES];
 	uint64_t lost_bytes[TTMEM_LOSSES]; /* allocations that were not kept */
 	uint64_t anomalies[TTMEM_ANOMALIES];
@@ -196,23 +197,23 @@ TTMEM_API int ttmem_status(struct ttmem_status *ret_status);
  */
 struct ttmem_device_info {
 	size_t size;
-	uint32_t device;      /* logical id, below 2^31 */
-	uint32_t reserved;    /* 0 */
-	uint64_t chip_id;     /* unique id of the chip, the same for everybody */
+	uint32_t device;   /* logical id, below 2^31 */
+	uint32_t reserved; /* 0 */
+	uint64_t chip_id;  /* unique id of the chip, the same for everybody */
 	uint64_t pci_address; /* TTMEM_PCI_ADDRESS() */
-	char arch[16];	      /* "wormhole_b0", "blackhole" */
-	char board[16];	      /* "n150", "p150a" */
+	char arch[16];        /* "wormhole_b0", "blackhole" */
+	char board[16];       /* "n150", "p150a" */
 	uint64_t dram_bytes;
 	uint64_t l1_bytes_per_core;
 	uint64_t cores;
 	uint64_t l1_small_bytes; /* size of the region, per core */
-	uint64_t trace_bytes;	 /* size of the region */
-	uint64_t l1_base;	 /* first allocatable address */
-	uint64_t l1_top;	 /* end of the allocatable addresses */
+	uint64_t trace_bytes;    /* size of the region */
+	uint64_t l1_base;        /* first allocatable address */
+	uint64_t l1_top;         /* end of the allocatable addresses */
 };
 
-static inline void
-ttmem_device_info_init(struct ttmem_device_info *ret_info, uint32_t device)
+static inline void ttmem_device_info_init(
+	struct ttmem_device_info *ret_info, uint32_t device)
 {
 	size_t i;
 
@@ -284,8 +285,7 @@ TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
  */
 TTMEM_API void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 	uint64_t addr, uint64_t size_per_core, uint32_t cores, uint32_t flags);
-TTMEM_API void
-ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb);
+TTMEM_API void ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb);
 
 /* Frees every CB of the device, whatever its program: looks at all objects. */
 TTMEM_API void ttmem_cb_free_all(uint32_t device);
@@ -305,8 +305,8 @@ TTMEM_API void ttmem_kernel_unload(uint32_t device, uint64_t kernel);
  * For callers that cannot know: 56 KiB is a fabric kernel, 46 KiB a dispatch
  * kernel. Sizes vary between releases; prefer to say what you know.
  */
-static inline enum ttmem_kernel_type
-ttmem_kernel_type_guess(uint64_t binary_size)
+static inline enum ttmem_kernel_type ttmem_kernel_type_guess(
+	uint64_t binary_size)
 {
 	if (binary_size == 57344)
 		return TTMEM_KERNEL_FABRIC;

@@ -16,8 +16,8 @@ static struct ttm_block_device *block_at(
 
 	if (number >= BLOCKS_MAX)
 		return NULL;
-	blocks = ttm_extent_at(process, &process->blocks[ordinal],
-		TTM_EXTENT_BLOCKS, ordinal);
+	blocks = ttm_extent_at(
+		process, &process->blocks[ordinal], TTM_EXTENT_BLOCKS, ordinal);
 	return blocks ? &blocks[number % TTM_BLOCKS_PER_EXTENT] : NULL;
 }
 
@@ -63,8 +63,8 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 }
 
 /* Adds to a tagged total; false if the total is of a later epoch. */
-static bool total_add(uint64_t *word, uint16_t tag, int64_t change,
-	int64_t *ret_before)
+static bool total_add(
+	uint64_t *word, uint16_t tag, int64_t change, int64_t *ret_before)
 {
 	uint64_t seen;
 	int64_t before;
@@ -79,7 +79,7 @@ static bool total_add(uint64_t *word, uint16_t tag, int64_t change,
 	return true;
 }
 
-static void peak_propose(uint64_t *word, uint16_t tag, int64_t bytes)
+void ttm_peak_propose(uint64_t *word, uint16_t tag, int64_t bytes)
 {
 	uint64_t seen;
 
@@ -107,7 +107,7 @@ void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
 		    live - folded, &before))
 		return;
 	TTM_TESTPOINT("total folded");
-	peak_propose(&total->peak, (uint16_t)TTM_ERA_PEAK(era),
+	ttm_peak_propose(&total->peak, (uint16_t)TTM_ERA_PEAK(era),
 		before + high - folded);
 	ttm_store(&counters->folded, (uint64_t)live);
 	ttm_store(&counters->high, (uint64_t)live);

@@ -20,6 +20,7 @@
 #define TTM_FOLD_BYTES 65536
 
 void ttm_block_new_era(struct ttm_block_device *block, uint64_t era);
+void ttm_peak_propose(uint64_t *word, uint16_t tag, int64_t bytes);
 void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
 	unsigned figure, uint64_t era);
 
@@ -72,8 +73,7 @@ static inline void ttm_account_free(struct ttm_device *device,
 	ttm_own_add(&counters->free_objects, 1);
 	ttm_own_add(&counters->free_bytes, bytes);
 	if (TTM_LIKELY(!orphaned))
-		ttm_live_add(device, block, figure, era, -1,
-			-(int64_t)bytes);
+		ttm_live_add(device, block, figure, era, -1, -(int64_t)bytes);
 }
 
 #endif

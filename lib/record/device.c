@@ -12,6 +12,9 @@
 #include "record/note.h"
 #include "record/seat.h"
 #include "record/start.h"
+#include "record/usage.h"
+
+#define MESHES_MAX (TTM_MESH_CHUNKS_MAX * TTM_MESHES_PER_CHUNK)
 
 static void device_map_set(
 	struct ttm_process *process, uint32_t logical, unsigned entry)
@@ -72,11 +75,14 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 
 /* -- meshes ------------------------------------------------------------------------ */
 
+/* Not of the process: a handle means nothing else after a stop and a start. */
+static uint64_t meshes_len;
+
 static uint64_t *mesh_place(
 	struct ttm_process *process, uint64_t number, bool make)
 {
-	void **chunk_place =
-		&process->mesh_chunks[number / TTM_MESHES_PER_CHUNK];
+	void **chunk_place = &process->mesh_chunks[number /
+		TTM_MESHES_PER_CHUNK];
 	size_t size = TTM_MESHES_PER_CHUNK * sizeof(uint64_t);
 	uint64_t *chunk = ttm_pointer_load(chunk_place);
 
@@ -93,23 +99,40 @@ static uint64_t mesh_mask(struct ttm_process *process, uint32_t mesh)
 {
 	uint64_t number = mesh & ~TTM_MESH_BIT, *place;
 
-	if (number >= TTM_MESH_CHUNKS_MAX * TTM_MESHES_PER_CHUNK)
+	if (number >= MESHES_MAX)
 		return 0;
 	place = mesh_place(process, number, false);
 	return place ? ttm_load(place) : 0; /* relaxed: a mask, whole */
 }
 
+/* A logical id has become another chip: meshes mean the id, not the entry. */
+static void meshes_follow(
+	struct ttm_process *process, unsigned from, unsigned to)
+{
+	uint64_t mask, *place, number;
+	/* relaxed: a mesh that is being opened now is the caller's race */
+	uint64_t len = ttm_load(&meshes_len);
+
+	for (number = 0; number < len && number < MESHES_MAX; number++) {
+		place = mesh_place(process, number, false);
+		if (!place)
+			continue;
+		do
+			mask = ttm_load(place); /* relaxed: the CAS decides */
+		while ((mask & 1ull << from) &&
+			!ttm_cas(place, mask,
+				(mask & ~(1ull << from)) | 1ull << to));
+	}
+}
+
 TTM_COLD uint64_t ttm_device_mask_slow(struct ttm_process *process,
 	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
 {
-	uint64_t mask;
 	unsigned entry;
 
 	*ret_reason = TTMEM_ANOMALY_BAD_DEVICE;
-	if (device & TTM_MESH_BIT) {
-		mask = mesh_mask(process, device);
-		return mask;
-	}
+	if (device & TTM_MESH_BIT)
+		return mesh_mask(process, device);
 	if (!entry_get(process, device, make, false, &entry)) {
 		*ret_reason = make ? TTMEM_ANOMALY_TOO_MANY_DEVICES :
 				     TTMEM_ANOMALY_FREE_UNKNOWN;
@@ -119,7 +142,7 @@ TTM_COLD uint64_t ttm_device_mask_slow(struct ttm_process *process,
 	return 1ull << entry;
 }
 
-static uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
+static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_DEVICE;
 	uint64_t mask = 0, member = 0, number, *place = NULL;
@@ -128,28 +151,30 @@ static uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
 		return UINT32_MAX;
-	for (i = 0; i < devices_len; i++) {
-		member = ttm_device_mask(
-			hook.process, devices[i], true, &reason);
+	for (i = 0; devices && i < devices_len; i++) {
+		member = devices[i] & TTM_MESH_BIT ?
+			0 :
+			ttm_device_mask(
+				hook.process, devices[i], true, &reason);
 		if (!member)
 			break;
 		mask |= member;
 	}
 	if (mask && member) {
-		number = ttm_fetch_add(&hook.process->meshes_len, 1);
-		if (number < TTM_MESH_CHUNKS_MAX * TTM_MESHES_PER_CHUNK)
+		number = ttm_fetch_add(&meshes_len, 1);
+		if (number < MESHES_MAX)
 			place = mesh_place(hook.process, number, true);
 	}
 	if (place)
 		ttm_store(place, mask); /* relaxed: the caller hands it on */
 	else
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
-			i < devices_len ? devices[i] : 0);
+			devices && i < devices_len ? devices[i] : 0);
 	ttm_hook_leave(&hook);
 	return place ? TTM_MESH_BIT | (uint32_t)number : UINT32_MAX;
 }
 
-static void mesh_close(uint32_t mesh)
+static TTM_SLOW void mesh_close(uint32_t mesh)
 {
 	struct ttm_hook hook;
 	uint64_t number = mesh & ~TTM_MESH_BIT;
@@ -186,8 +211,8 @@ static uint64_t number_fact(
 	return value;
 }
 
-static void facts_from(
-	const struct ttmem_device_info *info, struct ttm_device_facts *ret_facts)
+static void facts_from(const struct ttmem_device_info *info,
+	struct ttm_device_facts *ret_facts)
 {
 	struct ttm_device_facts *f = ret_facts;
 
@@ -197,22 +222,22 @@ static void facts_from(
 	f->chip_id = number_fact(info->chip_id, &f->known, TTM_FACT_CHIP_ID);
 	f->pci_address = number_fact(
 		info->pci_address, &f->known, TTM_FACT_PCI_ADDRESS);
-	f->dram_bytes =
-		number_fact(info->dram_bytes, &f->known, TTM_FACT_DRAM_BYTES);
-	f->l1_bytes_per_core = number_fact(info->l1_bytes_per_core, &f->known,
-		TTM_FACT_L1_BYTES_PER_CORE);
+	f->dram_bytes = number_fact(
+		info->dram_bytes, &f->known, TTM_FACT_DRAM_BYTES);
+	f->l1_bytes_per_core = number_fact(
+		info->l1_bytes_per_core, &f->known, TTM_FACT_L1_BYTES_PER_CORE);
 	f->cores = number_fact(info->cores, &f->known, TTM_FACT_CORES);
 	f->l1_small_bytes = number_fact(
 		info->l1_small_bytes, &f->known, TTM_FACT_L1_SMALL_BYTES);
-	f->trace_bytes =
-		number_fact(info->trace_bytes, &f->known, TTM_FACT_TRACE_BYTES);
+	f->trace_bytes = number_fact(
+		info->trace_bytes, &f->known, TTM_FACT_TRACE_BYTES);
 	f->l1_base = number_fact(info->l1_base, &f->known, TTM_FACT_L1_BASE);
 	f->l1_top = number_fact(info->l1_top, &f->known, TTM_FACT_L1_TOP);
 }
 
 /* relaxed: identity is stored once, and two opens at once are the caller's race */
-static bool is_another_chip(
-	const struct ttm_device_facts *shared, const struct ttm_device_facts *new)
+static bool is_another_chip(const struct ttm_device_facts *shared,
+	const struct ttm_device_facts *new)
 {
 	uint64_t known = ttm_load(&shared->known) & new->known;
 
@@ -223,8 +248,8 @@ static bool is_another_chip(
 	return false;
 }
 
-static bool is_this_chip(
-	const struct ttm_device_facts *shared, const struct ttm_device_facts *new)
+static bool is_this_chip(const struct ttm_device_facts *shared,
+	const struct ttm_device_facts *new)
 {
 	uint64_t known = ttm_load(&shared->known) & new->known;
 
@@ -240,10 +265,20 @@ static bool is_this_chip(
 static void facts_write(
 	struct ttm_device *device, const struct ttm_device_facts *facts)
 {
+	static const uint16_t fact_of_word[] = { 0, TTM_FACT_CHIP_ID,
+		TTM_FACT_PCI_ADDRESS, TTM_FACT_ARCH, TTM_FACT_ARCH,
+		TTM_FACT_BOARD, TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES,
+		TTM_FACT_L1_BYTES_PER_CORE, TTM_FACT_CORES,
+		TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES, TTM_FACT_L1_BASE,
+		TTM_FACT_L1_TOP };
 	const uint64_t *from = (const uint64_t *)facts;
 	uint64_t *to = (uint64_t *)&device->facts;
 	uint64_t seq = ttm_load(&device->seq); /* relaxed: the CAS decides */
-	size_t i, words = sizeof(*facts) / 8;
+	size_t i;
+
+	static_assert(sizeof(*facts) / 8 ==
+			sizeof(fact_of_word) / sizeof(fact_of_word[0]),
+		"one fact for each word");
 
 	if ((seq & 1) || !ttm_cas(&device->seq, seq, seq + 1))
 		return;
@@ -251,8 +286,8 @@ static void facts_write(
 	 * write is seen with the old seq */
 	ttm_fence_release();
 	TTM_TESTPOINT("facts claimed");
-	for (i = 1; i < words; i++)
-		if (from[i])
+	for (i = 1; i < sizeof(*facts) / 8; i++)
+		if (facts->known & fact_of_word[i])
 			ttm_store(&to[i], from[i]);
 	ttm_store(&to[0], ttm_load(&to[0]) | facts->known);
 	/* pairs(facts): release, with the aggregator's read: they are whole */
@@ -260,8 +295,7 @@ static void facts_write(
 	TTM_TESTPOINT("facts written");
 }
 
-static void head_change(
-	struct ttm_device *device, uint64_t set, uint64_t clear)
+static void head_change(struct ttm_device *device, uint64_t set, uint64_t clear)
 {
 	uint64_t head;
 
@@ -281,6 +315,7 @@ static void epoch_end(struct ttm_hook *hook, unsigned entry)
 		.slot = TTM_SLOT_NONE,
 	};
 
+	ttm_peaks_keep(hook->process, entry);
 	ttm_lane_begin(hook->lane);
 	note.epoch = (uint16_t)TTM_ERA_EPOCH(
 		ttm_fetch_add(&device->era, TTM_ERA(1, 0)));
@@ -321,14 +356,15 @@ static bool entry_change(struct ttm_hook *hook, uint32_t logical,
 	if (!entry_of_old(hook->process, logical, facts, &other) &&
 		!entry_get(hook->process, logical, true, true, &other))
 		return false;
-	if (ttm_load(&old->head) & TTM_DEVICE_OPEN) { /* relaxed: see above */
+	if (ttm_load(&old->head) & TTM_DEVICE_OPEN) /* relaxed: see above */
 		ttm_anomaly(hook, TTMEM_ANOMALY_DEVICE_CHANGED, *entry,
 			TTM_FIGURE_NONE, logical);
-		epoch_end(hook, *entry);
-	}
 	head_change(&hook->process->devices[other], TTM_DEVICE_CURRENT, 0);
 	head_change(old, 0, TTM_DEVICE_CURRENT);
 	device_map_set(hook->process, logical, other);
+	meshes_follow(hook->process, *entry, other);
+	/* Also if it was closed: something may have come after that. */
+	epoch_end(hook, *entry);
 	*entry = other;
 	return true;
 }
@@ -359,7 +395,7 @@ static bool info_is_good(const struct ttmem_device_info *info)
 		!(info->device & TTM_MESH_BIT);
 }
 
-static void device_open(const struct ttmem_device_info *info)
+static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_DEVICE;
 	struct ttm_device_facts facts;
@@ -391,7 +427,7 @@ static void device_open(const struct ttmem_device_info *info)
 	ttm_hook_leave(&hook);
 }
 
-static void device_close(uint32_t device)
+static TTM_SLOW void device_close(uint32_t device)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
@@ -422,8 +458,9 @@ void ttmem_device_close(uint32_t device)
 
 uint32_t ttmem_mesh_open(const uint32_t *devices, size_t devices_len)
 {
-	return ttm_switch_is_off() ? UINT32_MAX :
-				     mesh_open(devices, devices_len);
+	if (!ttm_switch_is_off())
+		return mesh_open(devices, devices_len);
+	return UINT32_MAX;
 }
 
 void ttmem_mesh_close(uint32_t mesh)

@@ -44,11 +44,11 @@ static uint64_t decimal_parse(const char *digits)
 	return number;
 }
 
-/* Field 22 of /proc/self/stat, counted behind the name, which may hold any byte. */
-static uint64_t start_time_read(void)
+/* Counted behind the name, which may hold any byte. */
+uint64_t ttm_start_time_read(const char *stat_path)
 {
 	char stat[1024];
-	size_t length = file_read("/proc/self/stat", stat, sizeof(stat) - 1);
+	size_t length = file_read(stat_path, stat, sizeof(stat) - 1);
 	const char *at;
 	int field;
 
@@ -71,13 +71,14 @@ static int hex_digit(char c)
 	return -1;
 }
 
-static void boot_id_read(uint8_t ret_id[16])
+void ttm_boot_id_read(uint8_t ret_id[16])
 {
 	char text[40];
 	size_t length, i, digits = 0;
 	int digit;
 
-	length = file_read("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	length = file_read(
+		"/proc/sys/kernel/random/boot_id", text, sizeof(text));
 	for (i = 0; i < length && digits < 32; i++) {
 		digit = hex_digit(text[i]);
 		if (digit < 0)
@@ -87,7 +88,7 @@ static void boot_id_read(uint8_t ret_id[16])
 	}
 }
 
-static uint64_t pid_namespace_read(void)
+uint64_t ttm_pid_namespace_read(void)
 {
 	struct stat st;
 
@@ -120,17 +121,17 @@ static void identity_fill(struct ttm_header_const *sealed)
 	ttm_random_bytes(sealed->uuid, sizeof(sealed->uuid));
 	sealed->uuid[6] = (uint8_t)((sealed->uuid[6] & 0x0f) | 0x40);
 	sealed->uuid[8] = (uint8_t)((sealed->uuid[8] & 0x3f) | 0x80);
-	boot_id_read(sealed->boot_id);
+	ttm_boot_id_read(sealed->boot_id);
 	if (run_id)
 		memcpy(sealed->run_id, run_id,
 			strnlen(run_id, sizeof(sealed->run_id)));
 	sealed->pid = (uint32_t)getpid();
 	sealed->uid = geteuid();
-	sealed->pid_namespace = pid_namespace_read();
-	sealed->start_time = start_time_read();
+	sealed->pid_namespace = ttm_pid_namespace_read();
+	sealed->start_time = ttm_start_time_read("/proc/self/stat");
 	prctl(PR_GET_NAME, sealed->comm);
-	file_read("/proc/self/cmdline", sealed->cmdline,
-		sizeof(sealed->cmdline));
+	file_read(
+		"/proc/self/cmdline", sealed->cmdline, sizeof(sealed->cmdline));
 	cgroup_read(sealed->cgroup, sizeof(sealed->cgroup));
 }
 

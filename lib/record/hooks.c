@@ -21,16 +21,15 @@ static bool kind_is_good(enum ttmem_kind kind)
 	return (uint32_t)kind <= TTMEM_TRACE;
 }
 
-static void put_on(struct ttm_hook *hook, uint32_t device,
-	const struct ttm_object *object)
+static void put_on(
+	struct ttm_hook *hook, uint32_t device, const struct ttm_object *object)
 {
 	enum ttmem_anomaly reason;
-	uint64_t mask =
-		ttm_device_mask(hook->process, device, true, &reason);
+	uint64_t mask = ttm_device_mask(hook->process, device, true, &reason);
 
 	if (TTM_UNLIKELY(!mask))
 		ttm_anomaly(hook, reason, TTM_DEVICE_NONE, object->figure,
-			device);
+			object->id);
 	while (mask)
 		ttm_object_put(hook, ttm_mask_take(&mask), object);
 }
@@ -56,8 +55,8 @@ static TTM_COLD void reject(enum ttmem_anomaly reason, enum ttm_entry entry,
 	ttm_hook_leave(&hook);
 }
 
-static void object_remove(uint32_t device, unsigned figure, uint64_t program,
-	uint64_t id)
+static TTM_SLOW void object_remove(
+	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
@@ -76,8 +75,8 @@ static void object_remove(uint32_t device, unsigned figure, uint64_t program,
 
 /* -- buffers ------------------------------------------------------------------------ */
 
-static void buffer_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
-	uint64_t addr, uint64_t size, uint64_t charged)
+static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
+	uint64_t id, uint64_t addr, uint64_t size, uint64_t charged)
 {
 	struct ttm_object object = {
 		.figure = (unsigned)kind,
@@ -109,7 +108,8 @@ void ttmem_alloc_charged(uint32_t device, enum ttmem_kind kind, uint64_t id,
 		buffer_alloc(device, kind, id, addr, size, charged);
 }
 
-static void buffer_free(uint32_t device, enum ttmem_kind kind, uint64_t id)
+static TTM_SLOW void buffer_free(
+	uint32_t device, enum ttmem_kind kind, uint64_t id)
 {
 	if (TTM_LIKELY(kind_is_good(kind)))
 		object_remove(device, (unsigned)kind, 0, id);
@@ -133,7 +133,7 @@ static bool bytes_on_cores(uint64_t size, uint32_t cores, uint64_t *ret_bytes)
 		!__builtin_mul_overflow(size, (uint64_t)cores, ret_bytes);
 }
 
-static void cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
+static TTM_SLOW void cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 	uint64_t addr, uint64_t size_per_core, uint32_t cores, uint32_t flags)
 {
 	struct ttm_object object = {
@@ -163,8 +163,8 @@ void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 	uint64_t addr, uint64_t size_per_core, uint32_t cores, uint32_t flags)
 {
 	if (!ttm_switch_is_off())
-		cb_alloc(device, program, cb, addr, size_per_core, cores,
-			flags);
+		cb_alloc(
+			device, program, cb, addr, size_per_core, cores, flags);
 }
 
 void ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb)
@@ -173,7 +173,7 @@ void ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb)
 		object_remove(device, TTMEM_FIGURE_CB, program, cb);
 }
 
-static void kernel_load(uint32_t device, uint64_t kernel,
+static TTM_SLOW void kernel_load(uint32_t device, uint64_t kernel,
 	enum ttmem_kernel_type type, uint64_t binary_size, uint32_t cores,
 	uint32_t flags)
 {
@@ -217,7 +217,7 @@ void ttmem_kernel_unload(uint32_t device, uint64_t kernel)
 
 /* -- many at once ------------------------------------------------------------------ */
 
-static void program_destroy(uint32_t device, uint64_t program)
+static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
@@ -230,8 +230,7 @@ static void program_destroy(uint32_t device, uint64_t program)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
 			program);
 	while (mask)
-		ttm_object_remove_program(
-			&hook, ttm_mask_take(&mask), program);
+		ttm_object_remove_program(&hook, ttm_mask_take(&mask), program);
 	ttm_hook_leave(&hook);
 }
 
@@ -241,7 +240,7 @@ void ttmem_program_destroy(uint32_t device, uint64_t program)
 		program_destroy(device, program);
 }
 
-static void cb_free_all(uint32_t device)
+static TTM_SLOW void cb_free_all(uint32_t device)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
@@ -251,8 +250,7 @@ static void cb_free_all(uint32_t device)
 		return;
 	mask = ttm_device_mask(hook.process, device, false, &reason);
 	if (!mask && reason == TTMEM_ANOMALY_BAD_DEVICE)
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTMEM_FIGURE_CB,
-			device);
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTMEM_FIGURE_CB, 0);
 	while (mask)
 		ttm_object_remove_cbs(&hook, ttm_mask_take(&mask));
 	ttm_hook_leave(&hook);
@@ -280,8 +278,8 @@ static void failure_keep(struct ttm_hook *hook, unsigned device,
 {
 	struct ttm_header_live *live = &hook->process->header->live;
 	uint64_t n = ttm_fetch_add(&live->failures_len, 1);
-	struct ttm_failure *failure =
-		&hook->process->failures[n % TTM_FAILURES_KEPT];
+	struct ttm_failure
+		*failure = &hook->process->failures[n % TTM_FAILURES_KEPT];
 	uint16_t epoch = (uint16_t)TTM_ERA_EPOCH(
 		ttm_load(&hook->process->devices[device].era));
 
@@ -305,8 +303,8 @@ static void failure_keep(struct ttm_hook *hook, unsigned device,
 static void failure_record(struct ttm_hook *hook, unsigned device,
 	enum ttmem_kind kind, uint64_t size, uint64_t largest_free)
 {
-	struct ttm_block_device *block =
-		ttm_lane_block(hook->process, hook->lane, device);
+	struct ttm_block_device *block = ttm_lane_block(
+		hook->process, hook->lane, device);
 	struct ttm_note note = {
 		.type = TTM_RECORD_FAILURE,
 		.device = device,
@@ -319,8 +317,8 @@ static void failure_record(struct ttm_hook *hook, unsigned device,
 	};
 
 	if (!block) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, (unsigned)kind, 0,
-			0);
+		ttm_loss(
+			hook, TTMEM_LOSS_NO_SLOT, device, (unsigned)kind, 0, 0);
 		return;
 	}
 	ttm_lane_begin(hook->lane);
@@ -329,8 +327,8 @@ static void failure_record(struct ttm_hook *hook, unsigned device,
 	ttm_note_commit(hook, &note);
 }
 
-static void alloc_failed(uint32_t device, enum ttmem_kind kind, uint64_t size,
-	uint64_t largest_free)
+static TTM_SLOW void alloc_failed(uint32_t device, enum ttmem_kind kind,
+	uint64_t size, uint64_t largest_free)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
@@ -345,8 +343,7 @@ static void alloc_failed(uint32_t device, enum ttmem_kind kind, uint64_t size,
 		return;
 	mask = ttm_device_mask(hook.process, device, true, &reason);
 	if (!mask)
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, (unsigned)kind,
-			device);
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, (unsigned)kind, 0);
 	while (mask)
 		failure_record(
 			&hook, ttm_mask_take(&mask), kind, size, largest_free);
@@ -384,7 +381,7 @@ static uint64_t mark_keep(struct ttm_hook *hook, const char *text)
 	return n;
 }
 
-static void mark(const char *text)
+static TTM_SLOW void mark(const char *text)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_MARK,

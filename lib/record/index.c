@@ -122,16 +122,16 @@ static bool level_is_crowded(const struct ttm_level *level)
 	return ttm_load(&level->overflow_used) > level->overflow_len / 2;
 }
 
-uint64_t *ttm_index_insert(struct ttm_process *process,
-	const struct ttm_key *key, uint32_t slot)
+uint64_t *ttm_index_insert(
+	struct ttm_process *process, const struct ttm_key *key, uint32_t slot)
 {
 	uint64_t entry = key->tag | (slot + 1);
 	struct ttm_level *level;
 	uint64_t *place;
 	int number;
 
-	for (number = ttm_level_newest(process);
-		number < (int)TTM_INDEX_LEVELS; number++) {
+	for (number = ttm_level_newest(process); number < (int)TTM_INDEX_LEVELS;
+		number++) {
 		level = ttm_level_at(process, number);
 		if (!level)
 			break;

@@ -22,15 +22,13 @@
 
 #include "record/process.h"
 
-#define TTM_ENTRY_TAG_MASK (~0xffffffull)
-
 struct ttm_key {
 	uint64_t id;
 	uint64_t program;      /* CB only, else 0 */
 	uint64_t program_mask; /* all ones for a CB: w5 is part of the key */
-	uint64_t w1;	       /* device entry and class, see ttm_key_w1() */
+	uint64_t w1;           /* device entry and class, see ttm_key_w1() */
 	uint64_t bucket_hash;
-	uint64_t tag; /* in bits 24-63 */
+	uint64_t tag; /* in bits 24-63, never 0: no empty entry looks like it */
 };
 
 /* The part of a slot's w1 that belongs to its key; kernel types are one class. */
@@ -50,6 +48,11 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static inline uint64_t ttm_tag(uint64_t hash)
+{
+	return (hash | 1u << 24) & ~0xffffffull;
+}
+
 static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
@@ -61,13 +64,12 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
 		ret_key->bucket_hash = ttm_hash(program, w1);
-		ret_key->tag = ttm_hash(id, ret_key->bucket_hash) &
-			TTM_ENTRY_TAG_MASK;
+		ret_key->tag = ttm_tag(ttm_hash(id, ret_key->bucket_hash));
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
 		ret_key->bucket_hash = ttm_hash(id, w1);
-		ret_key->tag = ret_key->bucket_hash & TTM_ENTRY_TAG_MASK;
+		ret_key->tag = ttm_tag(ret_key->bucket_hash);
 	}
 }
 
@@ -100,8 +102,7 @@ static inline int ttm_level_newest(const struct ttm_process *process)
 static inline void ttm_probe_enter_level(struct ttm_probe *probe)
 {
 	probe->level = ttm_level_at(probe->process, probe->level_number);
-	probe->bucket =
-		&probe->level->lines[probe->hash & probe->level->mask];
+	probe->bucket = &probe->level->lines[probe->hash & probe->level->mask];
 	probe->at = 0;
 }
 
@@ -120,8 +121,7 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 	uint64_t next = ttm_load_acquire(&probe->bucket->next);
 
 	if (next) {
-		probe->bucket =
-			&probe->level->lines[probe->level->mask + next];
+		probe->bucket = &probe->level->lines[probe->level->mask + next];
 		probe->at = 0;
 		return true;
 	}
@@ -141,13 +141,35 @@ static inline uint64_t *ttm_probe_next(
 	do {
 		while (probe->at < 7) {
 			place = &probe->bucket->entries[probe->at++];
-			/* pairs(index-entry): acquire, with
-			 * ttm_index_insert: the slot's key is written */
+			/* pairs(index-entry): acquire, with bucket_put: the
+			 * slot is written */
 			entry = ttm_load_acquire(place);
 			if (entry) {
 				*ret_entry = entry;
 				return place;
 			}
+		}
+	} while (ttm_probe_next_bucket(probe));
+	return NULL;
+}
+
+/* The same for entries with this tag only: the one loop that has to be fast. */
+static inline uint64_t *ttm_probe_next_tagged(
+	struct ttm_probe *probe, uint64_t tag, uint64_t *ret_entry)
+{
+	uint64_t entry, *entries;
+	unsigned i;
+
+	do {
+		entries = probe->bucket->entries;
+		for (i = probe->at; i < 7; i++) {
+			/* pairs(index-entry): acquire, with bucket_put */
+			entry = ttm_load_acquire(&entries[i]);
+			if ((entry ^ tag) >> 24 != 0)
+				continue;
+			probe->at = i + 1;
+			*ret_entry = entry;
+			return &entries[i];
 		}
 	} while (ttm_probe_next_bucket(probe));
 	return NULL;
@@ -166,8 +188,8 @@ void ttm_index_drop(struct ttm_process *process);
  * that frees the slot. NULL without memory. Orders the insertion before whatever
  * the caller loads next.
  */
-uint64_t *ttm_index_insert(struct ttm_process *process,
-	const struct ttm_key *key, uint32_t slot);
+uint64_t *ttm_index_insert(
+	struct ttm_process *process, const struct ttm_key *key, uint32_t slot);
 
 static inline void ttm_index_clear(uint64_t *place)
 {

@@ -31,8 +31,7 @@ static inline void ttm_lane_begin(struct ttm_lane *lane)
 static inline void ttm_lane_commit(
 	struct ttm_lane *lane, const struct ttm_words *record)
 {
-	struct ttm_words *place =
-		&lane->records[lane->tail % TTM_LANE_RECORDS];
+	struct ttm_words *place = &lane->records[lane->tail % TTM_LANE_RECORDS];
 	unsigned i;
 
 	/* relaxed: between the intent and the tail */
@@ -56,8 +55,8 @@ void *ttm_block_make(
 static inline struct ttm_block_device *ttm_lane_block(
 	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
 {
-	struct ttm_block_device *block =
-		ttm_pointer_load((void **)&lane->blocks[device]);
+	struct ttm_block_device *block = ttm_pointer_load(
+		(void **)&lane->blocks[device]);
 
 	if (TTM_LIKELY(block != NULL))
 		return block;

@@ -12,7 +12,7 @@ struct ttm_note {
 	enum ttm_record_type type;
 	unsigned device; /* entry, or TTM_DEVICE_NONE */
 	unsigned figure; /* or TTM_FIGURE_NONE */
-	uint32_t slot;	 /* or TTM_SLOT_NONE */
+	uint32_t slot;   /* or TTM_SLOT_NONE */
 	uint16_t epoch;
 	uint64_t w2, w4, w5;
 };

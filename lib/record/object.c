@@ -10,9 +10,9 @@
  * Each transition of a slot has a record with the generation it produced, so that
  * the aggregator's mirror follows whatever the order across lanes.
  *
- * Replacing an object is two operations: the new slot goes live, then the old one
- * is freed. In between both are live with one key, and so they are when two
- * threads allocate the same id at once. Who stands is decided by the turn: a new
+ * Replacing an object: the new slot goes live, then the old one is freed. In
+ * between both are live with one key, and so they are when two threads allocate the
+ * same id at once. Who stands is decided by the turn: a new
  * object's is one more than that of any it found, ties go to the higher slot.
  * Everybody who sees a pair frees the earlier one; the latest is never freed by
  * this. An object inserts itself before it looks, so each pair is seen at least
@@ -48,17 +48,6 @@ struct put {
 	struct ttm_key key;
 	struct found mine;
 };
-
-static uint64_t words_bytes(const struct ttm_words *words)
-{
-	unsigned figure = TTM_W1_FIGURE(words->w[1]);
-
-	if (figure < TTMEM_FIGURE_CB)
-		return words->w[4];
-	if (TTM_W1_FLAGS(words->w[1]) & TTM_FLAG_BORROWED)
-		return 0;
-	return words->w[4] * TTM_W7_CORES(words->w[7]);
-}
 
 /* -- finding ----------------------------------------------------------------------- */
 
@@ -104,17 +93,21 @@ static inline bool entry_stands(const uint64_t *place, uint64_t entry)
 	return ttm_load(place) == entry;
 }
 
-/* The next live object with this key, of whatever epoch. */
+/*
+ * The next live object with this key, of whatever epoch, in another slot than
+ * `except`.
+ */
 static inline bool found_next(struct ttm_process *process,
-	struct ttm_probe *probe, const struct ttm_key *key,
+	struct ttm_probe *probe, const struct ttm_key *key, uint32_t except,
 	struct found *ret_found)
 {
-	uint64_t entry;
+	uint64_t entry = 0;
 
-	while ((ret_found->place = ttm_probe_next(probe, &entry)) != NULL) {
-		if ((entry & TTM_ENTRY_TAG_MASK) != key->tag)
-			continue;
+	while ((ret_found->place = ttm_probe_next_tagged(
+			probe, key->tag, &entry)) != NULL) {
 		ret_found->slot = ttm_entry_slot(entry);
+		if (ret_found->slot == except)
+			continue;
 		if (slot_read(process, ret_found->slot, &ret_found->words) &&
 			words_have_key(&ret_found->words, key) &&
 			entry_stands(ret_found->place, entry))
@@ -134,11 +127,11 @@ static bool found_is_of(const struct found *found, uint64_t era)
 static bool slot_free(struct ttm_process *process, const struct found *found)
 {
 	struct ttm_words *shared = ttm_slot_at(process, found->slot);
-	uint64_t generation = TTM_W0_GENERATION(found->words.w[0]);
+	uint64_t live = found->words.w[0];
 
 	/* pairs(slot): full, with slot_read and the aggregator's scan */
-	if (!ttm_cas(&shared->w[0], found->words.w[0],
-		    TTM_W0(generation + 1, TTM_SLOT_FREE)))
+	if (!ttm_cas(&shared->w[0], live,
+		    TTM_W0(TTM_W0_GENERATION(live) + 1, TTM_SLOT_FREE)))
 		return false;
 	TTM_TESTPOINT("slot freed");
 	ttm_index_clear(found->place);
@@ -148,13 +141,10 @@ static bool slot_free(struct ttm_process *process, const struct found *found)
 static void free_commit(
 	struct ttm_hook *hook, const struct found *found, unsigned flags)
 {
-	const struct ttm_words *words = &found->words;
-	uint64_t w1 = words->w[1];
-	struct ttm_words record = *words;
+	struct ttm_words record = found->words;
 
-	record.w[0] = TTM_W0(TTM_W0_GENERATION(words->w[0]) + 1, TTM_SLOT_FREE);
-	record.w[1] = TTM_W1(found->slot, TTM_W1_EPOCH(w1), TTM_W1_DEVICE(w1),
-		TTM_W1_FIGURE(w1), TTM_W1_FLAGS(w1) | flags, TTM_RECORD_FREE);
+	record.w[0] = TTM_W0(TTM_W0_GENERATION(record.w[0]) + 1, TTM_SLOT_FREE);
+	record.w[1] = TTM_W1_AS_RECORD(record.w[1], flags, TTM_RECORD_FREE);
 	record.w[3] = hook->now;
 	ttm_lane_commit(hook->lane, &record);
 	ttm_supply_put(hook->process, hook->lane, found->slot);
@@ -169,12 +159,11 @@ static void free_count(struct ttm_hook *hook, struct ttm_block_device *block,
 	uint64_t era = ttm_device_era(device);
 	bool orphaned = !found_is_of(found, era);
 
-	ttm_account_free(device, block, figure, era, words_bytes(&found->words),
-		orphaned);
+	ttm_account_free(device, block, figure, era,
+		ttm_words_bytes(&found->words), orphaned);
 	if (TTM_UNLIKELY(orphaned))
 		ttm_anomaly_count(hook, TTMEM_ANOMALY_LATE_FREE);
-	if (TTM_UNLIKELY(flags & TTM_FLAG_REPLACED) &&
-		figure < TTMEM_FIGURE_CB)
+	if (TTM_UNLIKELY(flags & TTM_FLAG_REPLACED) && figure < TTMEM_FIGURE_CB)
 		ttm_anomaly_count(hook, TTMEM_ANOMALY_ALLOC_LIVE);
 	TTM_TESTPOINT("free counted");
 }
@@ -215,7 +204,8 @@ static bool key_find(struct ttm_hook *hook, const struct ttm_key *key,
 	struct ttm_probe probe;
 
 	ttm_probe_start(&probe, hook->process, key->bucket_hash);
-	while (found_next(hook->process, &probe, key, ret_found)) {
+	while (found_next(
+		hook->process, &probe, key, TTM_SLOT_NONE, ret_found)) {
 		if (TTM_LIKELY(found_is_of(ret_found, era)))
 			return true;
 		orphan = *ret_found;
@@ -244,8 +234,8 @@ static bool key_remove(struct ttm_hook *hook, unsigned device,
 void ttm_object_remove(struct ttm_hook *hook, unsigned device, unsigned figure,
 	uint64_t program, uint64_t id)
 {
-	struct ttm_block_device *block =
-		ttm_lane_block(hook->process, hook->lane, device);
+	struct ttm_block_device *block = ttm_lane_block(
+		hook->process, hook->lane, device);
 	struct ttm_key key;
 
 	if (TTM_UNLIKELY(!block)) {
@@ -255,13 +245,13 @@ void ttm_object_remove(struct ttm_hook *hook, unsigned device, unsigned figure,
 	ttm_key_set(&key, device, figure, program, id);
 	ttm_lane_begin(hook->lane);
 	if (TTM_UNLIKELY(!key_remove(hook, device, block, &key)))
-		ttm_anomaly_commit(hook, TTMEM_ANOMALY_FREE_UNKNOWN, device,
-			figure, id);
+		ttm_anomaly_commit(
+			hook, TTMEM_ANOMALY_FREE_UNKNOWN, device, figure, id);
 }
 
 /* The chain of a program's bucket may hold CBs of others. */
-static bool cb_is_of(const struct ttm_words *words, unsigned device,
-	uint64_t program)
+static bool cb_is_of(
+	const struct ttm_words *words, unsigned device, uint64_t program)
 {
 	return TTM_W1_FIGURE(words->w[1]) == TTMEM_FIGURE_CB &&
 		TTM_W1_DEVICE(words->w[1]) == device && words->w[5] == program;
@@ -270,13 +260,13 @@ static bool cb_is_of(const struct ttm_words *words, unsigned device,
 void ttm_object_remove_program(
 	struct ttm_hook *hook, unsigned device, uint64_t program)
 {
-	struct ttm_block_device *block =
-		ttm_lane_block(hook->process, hook->lane, device);
+	struct ttm_block_device *block = ttm_lane_block(
+		hook->process, hook->lane, device);
 	uint64_t era = ttm_device_era(&hook->process->devices[device]);
 	struct ttm_probe probe;
 	struct found found;
 	struct ttm_key key;
-	uint64_t entry;
+	uint64_t entry = 0;
 
 	if (!block) {
 		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, TTM_FIGURE_NONE,
@@ -303,7 +293,7 @@ static bool found_locate(struct ttm_process *process, struct found *found)
 	uint64_t w1 = found->words.w[1];
 	struct ttm_probe probe;
 	struct ttm_key key;
-	uint64_t entry;
+	uint64_t entry = 0;
 
 	ttm_key_set(&key, TTM_W1_DEVICE(w1), TTM_W1_FIGURE(w1),
 		found->words.w[5], found->words.w[2]);
@@ -316,8 +306,8 @@ static bool found_locate(struct ttm_process *process, struct found *found)
 
 void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 {
-	struct ttm_block_device *block =
-		ttm_lane_block(hook->process, hook->lane, device);
+	struct ttm_block_device *block = ttm_lane_block(
+		hook->process, hook->lane, device);
 	struct found found;
 	uint32_t extent, i;
 
@@ -331,8 +321,8 @@ void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 			continue;
 		for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++) {
 			found.slot = extent * TTM_SLOTS_PER_EXTENT + i;
-			if (slot_read(hook->process, found.slot,
-				    &found.words) &&
+			if (slot_read(
+				    hook->process, found.slot, &found.words) &&
 				cb_is_of(&found.words, device,
 					found.words.w[5]) &&
 				found_locate(hook->process, &found))
@@ -387,7 +377,8 @@ static inline bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
 	uint8_t turn = 0;
 
 	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
-	while (found_next(put->hook->process, &probe, &put->key, &found)) {
+	while (found_next(
+		put->hook->process, &probe, &put->key, TTM_SLOT_NONE, &found)) {
 		if (!found_is_of(&found, put->era))
 			continue;
 		if (is_same_kernel(&found.words, put->object)) {
@@ -441,19 +432,21 @@ static inline void slot_write(
 static void alloc_commit(struct put *put, unsigned flags)
 {
 	struct ttm_words record = put->mine.words;
-	uint64_t w1 = record.w[1];
 
-	record.w[1] = TTM_W1(put->mine.slot, TTM_W1_EPOCH(w1),
-		TTM_W1_DEVICE(w1), TTM_W1_FIGURE(w1), TTM_W1_FLAGS(w1) | flags,
-		TTM_RECORD_ALLOC);
+	record.w[1] = TTM_W1_AS_RECORD(record.w[1], flags, TTM_RECORD_ALLOC);
 	ttm_lane_commit(put->hook->lane, &record);
 }
 
-static inline void alloc_count_commit(struct put *put)
+static inline void alloc_count(struct put *put)
 {
 	ttm_account_alloc(put->device, put->block, put->object->figure,
 		put->era, put->object->bytes);
 	TTM_TESTPOINT("alloc counted");
+}
+
+static inline void alloc_count_commit(struct put *put)
+{
+	alloc_count(put);
 	alloc_commit(put, 0);
 }
 
@@ -469,9 +462,9 @@ static inline bool rival_next(struct put *put, struct ttm_probe *probe,
 {
 	enum rival rival;
 
-	while (found_next(put->hook->process, probe, &put->key, ret_found)) {
-		if (ret_found->slot == put->mine.slot ||
-			!found_is_of(ret_found, put->era))
+	while (found_next(put->hook->process, probe, &put->key, put->mine.slot,
+		ret_found)) {
+		if (!found_is_of(ret_found, put->era))
 			continue;
 		rival = is_later(ret_found, &put->mine) ? RIVAL_LATER :
 							  RIVAL_EARLIER;
@@ -526,6 +519,25 @@ static bool put_takes_over(struct put *put)
 	return false;
 }
 
+/*
+ * The counters change for both before the first of the two records goes out: in
+ * between all agree, and the peak does not hold the two together.
+ */
+static bool put_replaces(struct put *put)
+{
+	struct found earlier;
+
+	if (!rival_find(put, RIVAL_EARLIER, &earlier) ||
+		!slot_free(put->hook->process, &earlier))
+		return false;
+	free_count(put->hook, put->block, &earlier, TTM_FLAG_REPLACED);
+	alloc_count(put);
+	free_commit(put->hook, &earlier, TTM_FLAG_REPLACED);
+	ttm_lane_begin(put->hook->lane);
+	alloc_commit(put, 0);
+	return true;
+}
+
 /* There are other live objects with our key: see the top of this file. */
 static TTM_COLD void put_settle(struct put *put)
 {
@@ -536,7 +548,7 @@ static TTM_COLD void put_settle(struct put *put)
 		put_superseded(put, &other);
 		return;
 	}
-	if (!put_takes_over(put))
+	if (!put_takes_over(put) && !put_replaces(put))
 		alloc_count_commit(put);
 	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
 	while (rival_next(put, &probe, RIVAL_EARLIER, &other))
@@ -555,8 +567,8 @@ static TTM_COLD void put_undo(struct put *put, unsigned device)
 		put->object->id, put->object->bytes);
 }
 
-void ttm_object_put(struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object)
+void ttm_object_put(
+	struct ttm_hook *hook, unsigned device, const struct ttm_object *object)
 {
 	struct ttm_process *process = hook->process;
 	struct put put = { .hook = hook, .object = object };
@@ -566,8 +578,8 @@ void ttm_object_put(struct ttm_hook *hook, unsigned device,
 	put.device = &process->devices[device];
 	put.block = ttm_lane_block(process, hook->lane, device);
 	put.era = ttm_device_era(put.device);
-	ttm_key_set(&put.key, device, object->figure, object->program,
-		object->id);
+	ttm_key_set(
+		&put.key, device, object->figure, object->program, object->id);
 	if (TTM_LIKELY(put.block != NULL) && put_is_dispatch(&put, &turn))
 		return;
 	if (TTM_UNLIKELY(!put.block ||

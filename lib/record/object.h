@@ -8,13 +8,13 @@
 
 struct ttm_object {
 	unsigned figure;
-	unsigned flags;	   /* enum ttm_flag */
-	uint32_t cores;	   /* 0 for a buffer */
+	unsigned flags; /* enum ttm_flag */
+	uint32_t cores; /* 0 for a buffer */
 	uint64_t id;
 	uint64_t address;
-	uint64_t size;	   /* CB: per core; kernel: of the binary */
-	uint64_t program;  /* buffer: charged bytes */
-	uint64_t bytes;	   /* what it takes on the device */
+	uint64_t size;    /* CB: per core; kernel: of the binary */
+	uint64_t program; /* buffer: charged bytes */
+	uint64_t bytes;   /* what it takes on the device */
 };
 
 /* All of them: lock-free, on one device entry, inside a hook. */

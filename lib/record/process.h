@@ -7,9 +7,11 @@
  *                     |     `--> index, supply       private, lock-free
  *   thread-local -----+--> ttm_seat --> ttm_lane x 4 depths
  *
- * Root and process live in memory that fork wipes: to a child everything reads as
- * "not started", whatever call made it. Nothing is ever unmapped, so a hook that
- * runs during a stop or at exit finishes on valid memory.
+ * The root is in memory that fork wipes: to a child everything reads as "not
+ * started", whatever call made it. The rest is only reachable through the root, and
+ * the child keeps its copy: a hook that was interrupted by the handler that forked
+ * still finds its memory when it goes on. Nothing is ever unmapped, so a hook that
+ * runs during a stop or at exit finishes on valid memory, too.
  */
 #ifndef TTM_RECORD_PROCESS_H
 #define TTM_RECORD_PROCESS_H
@@ -38,6 +40,8 @@
 #define TTM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TTM_COLD __attribute__((cold, noinline))
+/* Behind the switch: the function in front of it needs no stack and no registers. */
+#define TTM_SLOW __attribute__((noinline))
 
 /* A place where a test may kill the process; nothing in a normal build. */
 #ifdef TTM_TESTPOINTS
@@ -72,7 +76,7 @@ struct ttm_scope {
  */
 struct ttm_seat {
 	uint64_t owner;
-	uint32_t depth; /* of nested hooks: which lane is in use */
+	uint32_t depth;      /* of nested hooks: which lane is in use */
 	uint32_t scopes_len; /* may exceed what is kept */
 	struct ttm_scope scopes[TTM_SCOPES_MAX];
 	struct ttm_lane *lanes[TTM_DEPTHS];
@@ -81,7 +85,7 @@ struct ttm_seat {
 /* Buckets of one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
 	uint64_t entries[7]; /* tag (40 bits) << 24 | slot + 1; 0: empty */
-	uint64_t next;	     /* overflow line + 1; 0: none */
+	uint64_t next;       /* overflow line + 1; 0: none */
 };
 
 struct ttm_level {
@@ -93,7 +97,7 @@ struct ttm_level {
 
 /* Free-list links of a slot, by slot number. */
 struct ttm_link {
-	uint32_t next;	     /* within a batch, slot + 1 */
+	uint32_t next;       /* within a batch, slot + 1 */
 	uint32_t next_batch; /* first slots of batches, slot + 1 */
 };
 
@@ -101,7 +105,7 @@ struct ttm_process {
 	uint64_t instance; /* never 0, never twice in a line of forks */
 
 	/* the segment */
-	int fd;
+	uint32_t fd; /* a descriptor, which may change: see segment.c */
 	dev_t device;
 	ino_t inode;
 	struct ttm_header *header;
@@ -110,14 +114,14 @@ struct ttm_process {
 	struct ttm_device *devices;
 	struct ttm_failure *failures;
 	struct ttm_mark *marks;
-	uint64_t growth_blocked_ns; /* do not try before; 0: free to try */
+	uint64_t growth_blocked_ns;     /* do not try before; 0: free to try */
+	void *extents[TTM_EXTENTS_MAX]; /* where each is mapped */
 	char directory_path[TTM_PATH_SIZE];
 	char temporary_name[32]; /* "": has none */
 	char file_name[80];
 
 	/* devices: entry + 1 of the low logical ids; members of meshes */
 	uint32_t device_map[TTM_DEVICES_MAX];
-	uint64_t meshes_len;
 	void *mesh_chunks[TTM_MESH_CHUNKS_MAX]; /* uint64_t masks of entries */
 
 	/* slots */
@@ -131,7 +135,7 @@ struct ttm_process {
 	/* counter blocks and names */
 	void *blocks[TTM_BLOCK_EXTENTS_MAX];
 	void *names[TTM_NAME_EXTENTS_MAX]; /* struct ttm_name */
-	void *name_table;		   /* uint64_t */
+	void *name_table;                  /* uint64_t */
 
 	/* threads */
 	uint64_t seats_len; /* seats from here on were never taken */
@@ -153,7 +157,7 @@ struct ttm_hook {
 	uint32_t depth;
 };
 
-/* Zeroed memory that a fork wipes; NULL without memory. Async-signal-safe. */
+/* Zeroed memory; NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);
 void ttm_private_memory_drop(void *memory, size_t size);
 

@@ -38,8 +38,8 @@ static void name_text_set(struct name_text *ret_text, const char *text)
 static struct ttm_name *name_at(struct ttm_process *process, uint32_t id)
 {
 	uint32_t ordinal = (id - 1) / TTM_NAMES_PER_EXTENT;
-	struct ttm_name *names = ttm_extent_at(process,
-		&process->names[ordinal], TTM_EXTENT_NAMES, ordinal);
+	struct ttm_name *names = ttm_extent_at(
+		process, &process->names[ordinal], TTM_EXTENT_NAMES, ordinal);
 
 	return names ? &names[(id - 1) % TTM_NAMES_PER_EXTENT] : NULL;
 }
@@ -134,7 +134,7 @@ uint16_t ttm_name_intern(struct ttm_process *process, const char *string)
 	}
 }
 
-static void scope_push(const char *name, uint32_t flags)
+static TTM_SLOW void scope_push(const char *name, uint32_t flags)
 {
 	struct ttm_scope scope;
 	struct ttm_hook hook;
@@ -163,7 +163,7 @@ static void scope_push(const char *name, uint32_t flags)
 	ttm_hook_leave(&hook);
 }
 
-static void scope_pop(void)
+static TTM_SLOW void scope_pop(void)
 {
 	struct ttm_hook hook;
 

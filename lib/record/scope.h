@@ -12,8 +12,8 @@ static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 
 	if (len == 0)
 		return (struct ttm_scope){ 0, 0 };
-	return seat->scopes[len < TTM_SCOPES_MAX ? len - 1 :
-						   TTM_SCOPES_MAX - 1];
+	return seat
+		->scopes[len < TTM_SCOPES_MAX ? len - 1 : TTM_SCOPES_MAX - 1];
 }
 
 /*

@@ -139,13 +139,18 @@ static struct ttm_seat *seat_reaped(struct ttm_process *process, uint64_t tid)
 
 static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
 {
-	uint64_t n = ttm_fetch_add(&process->seats_len, 1);
+	uint64_t n;
 
-	if (n < TTM_LANES_MAX && seat_take(&process->seats[n], 0, tid))
-		return &process->seats[n];
-	if (n >= TTM_LANES_MAX)
-		ttm_store(&process->seats_len, TTM_LANES_MAX); /* relaxed */
-	return NULL;
+	/* Somebody who looks for vacant seats may be faster on a new one. */
+	do {
+		n = ttm_fetch_add(&process->seats_len, 1);
+		if (n >= TTM_LANES_MAX) {
+			/* relaxed: does not run away */
+			ttm_store(&process->seats_len, TTM_LANES_MAX);
+			return NULL;
+		}
+	} while (!seat_take(&process->seats[n], 0, tid));
+	return &process->seats[n];
 }
 
 /* Asks the kernel about all owners only when the number of seats has doubled. */
@@ -182,8 +187,8 @@ static void seat_settle(struct ttm_seat *seat)
 	seat->scopes_len = 0;
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
 		if (seat->lanes[depth])
-			lane_adopt(seat->lanes[depth],
-				ttm_load(&seat->owner), depth);
+			lane_adopt(seat->lanes[depth], ttm_load(&seat->owner),
+				depth);
 }
 
 static void seat_leave(void *value)
@@ -202,6 +207,12 @@ static void seat_leave(void *value)
 	ttm_self.seat = NULL;
 	/* pairs(seat): release, with seat_take: the lanes are at rest */
 	ttm_store_release(&seat->owner, 0);
+}
+
+bool ttm_hook_is_running(const struct ttm_process *process)
+{
+	return ttm_self.instance == process->instance &&
+		ttm_load32(&ttm_self.seat->depth) > 0; /* relaxed: ours */
 }
 
 void ttm_seat_key_make(void)
@@ -231,8 +242,8 @@ static bool thread_sit_down(struct ttm_process *process)
 
 /* -- the slow ways in ------------------------------------------------------------- */
 
-static void lost_without_lane(struct ttm_process *process,
-	enum ttmem_loss reason, uint64_t bytes)
+static void lost_without_lane(
+	struct ttm_process *process, enum ttmem_loss reason, uint64_t bytes)
 {
 	ttm_fetch_add(&process->header->live.lost_events[reason], 1);
 	ttm_fetch_add(&process->header->live.lost_bytes[reason], bytes);

@@ -27,8 +27,10 @@ enum ttm_entry {
 
 bool ttm_hook_enter_slow(
 	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes);
-bool ttm_hook_deeper(
-	struct ttm_hook *hook, uint32_t depth, uint64_t bytes);
+bool ttm_hook_deeper(struct ttm_hook *hook, uint32_t depth, uint64_t bytes);
+
+/* Whether this thread is inside a hook of `process`. */
+bool ttm_hook_is_running(const struct ttm_process *process);
 
 /* Once, when the library is loaded. */
 void ttm_seat_key_make(void);

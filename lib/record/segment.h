@@ -6,6 +6,8 @@
 
 #include "record/process.h"
 
+#define TTM_NO_DESCRIPTOR UINT32_MAX
+
 /*
  * Makes the segment of `process`, whole but without a name, in the user's
  * directory under `base` (NULL: the default). Returns 0 or a negative errno as
@@ -26,8 +28,20 @@ void ttm_segment_discard(struct ttm_process *process);
  */
 void ttm_segment_end(struct ttm_process *process);
 
+/* In a forked child: whatever is written from now on, the parent does not see. */
+void ttm_segment_make_private(struct ttm_process *process);
+
 /* Gives up the lock and the file; the memory stays. No more growth. */
 void ttm_segment_close(struct ttm_process *process);
+
+/* The directory it is in; -1 and errno on failure. */
+int ttm_segment_directory_open(const struct ttm_process *process);
+
+/* What both the making and the growing need; 0 or a negative errno. */
+int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
+void *ttm_range_map(int fd, uint64_t off, uint64_t size);
+int ttm_descriptor_raise(int fd);
+int ttm_segment_lock(int fd);
 
 /*
  * Claims an extent, allocated and zero, in two steps, so that of several threads

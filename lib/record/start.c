@@ -14,45 +14,43 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "record/index.h"
+#include "record/leftover.h"
 #include "record/process.h"
 #include "record/seat.h"
 #include "record/segment.h"
 #include "shm/text.h"
 
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
+uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
-static void *root_place;      /* struct ttm_root */
-static uint64_t instances;    /* not wiped by fork: see ttm_process.instance */
-static uint32_t start_error;  /* errno of the last failed start */
+static void *root_place;     /* struct ttm_root */
+static uint64_t instances;   /* not wiped by fork: see ttm_process.instance */
+static uint32_t start_error; /* errno of the last failed start */
 
 static void switch_set(enum ttm_switch value)
 {
 	/* relaxed: see ttm_switch_is_off */
+	ttm_store32(&ttm_switch, (uint32_t)value);
 	ttm_store32((uint32_t *)&ttmem_internal_switch, (uint32_t)value);
 }
 
 static enum ttm_switch switch_now(void)
 {
 	/* relaxed: see ttm_switch_is_off */
-	return (enum ttm_switch)ttm_load32(
-		(const uint32_t *)&ttmem_internal_switch);
+	return (enum ttm_switch)ttm_load32(&ttm_switch);
 }
 
-/* -- memory that fork wipes ------------------------------------------------------ */
+/* -- memory ---------------------------------------------------------------------- */
 
 void *ttm_private_memory(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (memory == MAP_FAILED)
-		return NULL;
-	/* Where the kernel cannot, fork_in_child() forgets the process. */
-	madvise(memory, size, MADV_WIPEONFORK);
-	madvise(memory, size, MADV_DONTDUMP);
-	return memory;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 void ttm_private_memory_drop(void *memory, size_t size)
@@ -67,6 +65,9 @@ static struct ttm_root *root_get(void)
 	if (TTM_LIKELY(root != NULL))
 		return root;
 	root = ttm_private_memory(sizeof(*root));
+	/* Where the kernel cannot, fork_in_child() forgets the process. */
+	if (root)
+		madvise(root, sizeof(*root), MADV_WIPEONFORK);
 	if (root && !ttm_pointer_publish(&root_place, root))
 		ttm_private_memory_drop(root, sizeof(*root));
 	return ttm_pointer_load(&root_place);
@@ -82,15 +83,15 @@ struct ttm_process *ttm_process_now(void)
 
 /* -- making a process ------------------------------------------------------------- */
 
-static int process_make(const char *dir, uint64_t max_bytes,
-	struct ttm_process **ret_process)
+static int process_make(
+	const char *dir, uint64_t max_bytes, struct ttm_process **ret_process)
 {
 	struct ttm_process *process = ttm_private_memory(sizeof(*process));
 	int r;
 
 	if (!process)
 		return -ENOMEM;
-	process->fd = -1;
+	process->fd = TTM_NO_DESCRIPTOR;
 	process->instance = ttm_fetch_add(&instances, 1) + 1;
 	r = ttm_index_init(process);
 	if (r == 0) {
@@ -141,11 +142,57 @@ static int process_start(const char *dir, uint64_t max_bytes)
 	return r;
 }
 
-static void start_failed(int error)
+static const char *error_text(int error)
 {
+	switch (error) {
+	case 0:
+		return "";
+	case EMEDIUMTYPE:
+		return "the base directory is not on tmpfs";
+	case EPERM:
+		return "the base directory belongs to somebody else, or others "
+		       "may write there and it is not sticky";
+	case ENOENT:
+		return "the base directory does not exist";
+	case EACCES:
+		return "no permission for the base directory";
+	case ENOSPC:
+		return "the filesystem of the base directory is full";
+	case EFBIG:
+		return "the limit for file sizes is too low";
+	case EMFILE:
+	case ENFILE:
+		return "no file descriptor is left";
+	case ENOMEM:
+		return "no memory";
+	case ENAMETOOLONG:
+		return "the path of the base directory is too long";
+	default:
+		return "the segment could not be made";
+	}
+}
+
+/*
+ * The program goes on without tracking, and others can see that it does. Only on
+ * request is anything said where the program's own output goes.
+ */
+static void start_failed(const char *dir, int error)
+{
+	char line[256];
+	struct ttm_text text;
+
 	/* relaxed: read by ttmem_status for display */
 	ttm_store32(&start_error, (uint32_t)-error);
 	switch_set(TTM_SWITCH_OFF);
+	ttm_leftover_mark(dir, error);
+	if (!ttm_environment("TTMEM_VERBOSE"))
+		return;
+	ttm_text_init(&text, line, sizeof(line));
+	ttm_text_add(&text, "ttmem: not tracking this process: ");
+	ttm_text_add(&text, error_text(-error));
+	ttm_text_add(&text, "\n");
+	if (write(STDERR_FILENO, line, text.length) < 0)
+		return; /* closed: then nobody listens */
 }
 
 struct ttm_process *ttm_process_start_lazily(void)
@@ -156,7 +203,7 @@ struct ttm_process *ttm_process_start_lazily(void)
 		return NULL;
 	r = process_start(NULL, 0);
 	if (r < 0)
-		start_failed(r);
+		start_failed(NULL, r);
 	return ttm_process_now();
 }
 
@@ -201,10 +248,10 @@ int ttmem_start(const struct ttmem_config *config)
 		switch_set(TTM_SWITCH_OFF);
 		return -ECANCELED;
 	}
-	r = process_start(config ? config->dir : NULL,
-		config ? config->max_bytes : 0);
+	r = process_start(
+		config ? config->dir : NULL, config ? config->max_bytes : 0);
 	if (r < 0) {
-		start_failed(r);
+		start_failed(config ? config->dir : NULL, r);
 		return r;
 	}
 	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
@@ -245,42 +292,13 @@ static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
 		if (!block)
 			continue;
 		for (i = 0; i < TTMEM_LOSSES; i++) {
-			status->lost_events[i] +=
-				ttm_load(&block->lost_events[i]);
-			status->lost_bytes[i] += ttm_load(&block->lost_bytes[i]);
+			status->lost_events[i] += ttm_load(
+				&block->lost_events[i]);
+			status->lost_bytes[i] += ttm_load(
+				&block->lost_bytes[i]);
 		}
 		for (i = 0; i < TTMEM_ANOMALIES; i++)
 			status->anomalies[i] += ttm_load(&block->anomalies[i]);
-	}
-}
-
-static const char *error_text(int error)
-{
-	switch (error) {
-	case 0:
-		return "";
-	case EMEDIUMTYPE:
-		return "the base directory is not on tmpfs";
-	case EPERM:
-		return "the base directory belongs to somebody else, or others "
-		       "may write there and it is not sticky";
-	case ENOENT:
-		return "the base directory does not exist";
-	case EACCES:
-		return "no permission for the base directory";
-	case ENOSPC:
-		return "the filesystem of the base directory is full";
-	case EFBIG:
-		return "the limit for file sizes is too low";
-	case EMFILE:
-	case ENFILE:
-		return "no file descriptor is left";
-	case ENOMEM:
-		return "no memory";
-	case ENAMETOOLONG:
-		return "the path of the base directory is too long";
-	default:
-		return "the segment could not be made";
 	}
 }
 
@@ -319,19 +337,34 @@ int ttmem_status(struct ttmem_status *ret_status)
 
 /* -- load, fork, exit -------------------------------------------------------------- */
 
-/* For kernels and emulators that do not wipe: the child is not started. */
+/* Between the two: forks of several threads are one after another. */
+static struct ttm_process *forking;
+
+static void fork_in_parent(void)
+{
+	forking = ttm_process_now();
+}
+
+/*
+ * If the fork came from a handler that interrupted a hook, the child will finish
+ * that hook: on a private copy of the segment, not on its parent's.
+ */
 static void fork_in_child(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&root_place);
-	struct ttm_process *process = ttm_process_now();
 
-	if (process)
-		ttm_pointer_clear(&root->process, process);
+	if (!forking)
+		return;
+	/* For kernels and emulators that do not wipe. */
+	ttm_pointer_clear(&root->process, forking);
+	if (ttm_hook_is_running(forking))
+		ttm_segment_make_private(forking);
+	forking = NULL;
 }
 
 __attribute__((constructor)) static void library_load(void)
 {
-	pthread_atfork(NULL, NULL, fork_in_child);
+	pthread_atfork(fork_in_parent, NULL, fork_in_child);
 	ttm_seat_key_make();
 }
 

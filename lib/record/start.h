@@ -4,8 +4,7 @@
 #define TTM_RECORD_START_H
 
 #include <stdbool.h>
-
-#include <ttmem/ttmem.h>
+#include <stdint.h>
 
 #include "shm/atomics.h"
 
@@ -17,6 +16,12 @@ enum ttm_switch {
 };
 
 /*
+ * The library's own copy of ttmem_internal_switch. That one may have been copied
+ * into the executable, and asking where it is takes an instruction more.
+ */
+extern uint32_t ttm_switch __attribute__((visibility("hidden")));
+
+/*
  * First thing in every hook: the load, the compare and the return are all that a
  * program without tracking pays.
  */
@@ -24,8 +29,7 @@ static inline bool ttm_switch_is_off(void)
 {
 	/* relaxed: a late look at a switch that was just thrown is as good as
 	 * an event that came a moment earlier */
-	return ttm_load32((const uint32_t *)&ttmem_internal_switch) ==
-		TTM_SWITCH_OFF;
+	return ttm_load32(&ttm_switch) == TTM_SWITCH_OFF;
 }
 
 #endif

@@ -34,8 +34,8 @@ static void batches_push(
 		head = ttm_load(&process->free_batches); /* relaxed: CAS */
 		ttm_store32(&link->next_batch, (uint32_t)head);
 		/* pairs(supply): full, with batch_pop: the links are written */
-	} while (!ttm_cas(&process->free_batches, head,
-		head_with(head, first)));
+	} while (
+		!ttm_cas(&process->free_batches, head, head_with(head, first)));
 }
 
 static bool batch_pop(struct ttm_process *process, uint32_t *ret_first)
@@ -51,15 +51,14 @@ static bool batch_pop(struct ttm_process *process, uint32_t *ret_first)
 			return false;
 		/* relaxed: if somebody took the batch, the tag tells */
 		next = ttm_load32(&link_at(process, first - 1)->next_batch);
-	} while (!ttm_cas(&process->free_batches, head,
-		head_with(head, next)));
+	} while (!ttm_cas(&process->free_batches, head, head_with(head, next)));
 	*ret_first = first;
 	return true;
 }
 
 /* relaxed links: a batch belongs to one thread between push and pop */
-static uint32_t batch_chain(struct ttm_process *process,
-	const uint32_t *slots, unsigned slots_len)
+static uint32_t batch_chain(
+	struct ttm_process *process, const uint32_t *slots, unsigned slots_len)
 {
 	unsigned i;
 

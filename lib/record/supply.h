@@ -17,8 +17,8 @@ void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
 
 /* False if the segment cannot grow. */
-static inline bool ttm_supply_take(struct ttm_process *process,
-	struct ttm_lane *lane, uint32_t *ret_slot)
+static inline bool ttm_supply_take(
+	struct ttm_process *process, struct ttm_lane *lane, uint32_t *ret_slot)
 {
 	if (TTM_UNLIKELY(lane->cache_len == 0) &&
 		!ttm_supply_refill(process, lane))

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "record/account.h"
 #include "record/device.h"
 #include "record/process.h"
 #include "record/start.h"
@@ -39,8 +40,8 @@ static uint64_t not_negative(int64_t value)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-static void figure_add(struct ttm_process *process, unsigned entry,
-	unsigned figure, struct ttmem_usage_figure *usage)
+static void figure_get(struct ttm_process *process, unsigned entry,
+	unsigned figure, struct ttmem_usage_figure *ret_usage)
 {
 	const struct ttm_device *device = &process->devices[entry];
 	uint64_t era = ttm_load(&device->era), lanes, i;
@@ -63,9 +64,39 @@ static void figure_add(struct ttm_process *process, unsigned entry,
 		peak = folded + sums.unfolded_high;
 	if (sums.live > peak)
 		peak = sums.live;
-	usage->live_objects += not_negative(sums.objects);
-	usage->live_bytes += not_negative(sums.live);
-	usage->peak_bytes += not_negative(peak);
+	ret_usage->live_objects = not_negative(sums.objects);
+	ret_usage->live_bytes = not_negative(sums.live);
+	ret_usage->peak_bytes = not_negative(peak);
+}
+
+static void device_add(
+	struct ttm_process *process, unsigned entry, struct ttmem_usage *usage)
+{
+	struct ttmem_usage_figure *sum, one;
+	unsigned figure;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
+		sum = &usage->figures[figure];
+		figure_get(process, entry, figure, &one);
+		sum->live_objects += one.live_objects;
+		sum->live_bytes += one.live_bytes;
+		sum->peak_bytes += one.peak_bytes;
+	}
+}
+
+void ttm_peaks_keep(struct ttm_process *process, unsigned entry)
+{
+	struct ttm_device *device = &process->devices[entry];
+	uint16_t tag = (uint16_t)TTM_ERA_PEAK(ttm_device_era(device));
+	struct ttmem_usage_figure usage;
+	unsigned figure;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
+		figure_get(process, entry, figure, &usage);
+		if (usage.peak_bytes)
+			ttm_peak_propose(&device->totals[figure].peak, tag,
+				(int64_t)usage.peak_bytes);
+	}
 }
 
 int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage)
@@ -73,7 +104,6 @@ int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage)
 	struct ttm_process *process = ttm_process_now();
 	struct ttmem_usage usage;
 	enum ttmem_anomaly reason;
-	unsigned entry, figure;
 	uint64_t mask;
 
 	if (!ret_usage || ret_usage->size != sizeof(*ret_usage))
@@ -85,12 +115,8 @@ int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage)
 		return -ENODEV;
 	memset(&usage, 0, sizeof(usage));
 	usage.size = sizeof(usage);
-	while (mask) {
-		entry = ttm_mask_take(&mask);
-		for (figure = 0; figure < TTMEM_FIGURES; figure++)
-			figure_add(process, entry, figure,
-				&usage.figures[figure]);
-	}
+	while (mask)
+		device_add(process, ttm_mask_take(&mask), &usage);
 	*ret_usage = usage;
 	return 0;
 }

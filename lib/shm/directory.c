@@ -45,6 +45,19 @@ static int directory_open_untrusted(int at, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+static int base_judge(const struct stat *st, const struct statfs *fs)
+{
+	/* A disk stalls the writer, and NFS hangs its locks. */
+	if (fs->f_type != TMPFS_MAGIC_NUMBER &&
+		fs->f_type != RAMFS_MAGIC_NUMBER)
+		return -EMEDIUMTYPE;
+	if (st->st_uid != 0 && st->st_uid != geteuid())
+		return -EPERM;
+	if ((st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX))
+		return -EPERM;
+	return 0;
+}
+
 static int base_check(int fd)
 {
 	struct statfs fs;
@@ -52,14 +65,7 @@ static int base_check(int fd)
 
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
-	/* A disk stalls the writer, and NFS hangs its locks. */
-	if (fs.f_type != TMPFS_MAGIC_NUMBER && fs.f_type != RAMFS_MAGIC_NUMBER)
-		return -EMEDIUMTYPE;
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return -EPERM;
-	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
-		return -EPERM;
-	return 0;
+	return base_judge(&st, &fs);
 }
 
 static bool run_directory_is_good(void)
@@ -123,38 +129,59 @@ struct linux_dirent64 {
 	char name[];
 };
 
-/*
- * An earlier process of ours may have met the same squatter: use its directory.
- * getdents64 and not readdir, which allocates.
- */
+int ttm_directory_each(
+	int fd, int (*visit)(void *context, const char *name), void *context)
+{
+	_Alignas(struct linux_dirent64) char buffer[4096];
+	long n, at;
+	int r;
+
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0) {
+		for (at = 0; at < n;) {
+			const struct linux_dirent64
+				*entry = (const void *)(buffer + at);
+
+			at += entry->reclen;
+			r = visit(context, entry->name);
+			if (r != 0)
+				return r;
+		}
+	}
+	return n < 0 ? -errno : 0;
+}
+
+struct suffix_search {
+	int base;
+	int fd;
+	const char *prefix;
+	char *ret_name;
+};
+
+static int suffix_visit(void *context, const char *name)
+{
+	struct suffix_search *search = context;
+
+	if (strncmp(name, search->prefix, strlen(search->prefix)) != 0 ||
+		strlen(name) >= TTM_PATH_SIZE)
+		return 0;
+	search->fd = own_directory_open(search->base, name);
+	if (search->fd < 0)
+		return 0;
+	memcpy(search->ret_name, name, strlen(name) + 1);
+	return 1;
+}
+
+/* An earlier process of ours may have met the same squatter. */
 static int suffixed_directory_find(
 	int base, const char *prefix, char ret_name[TTM_PATH_SIZE])
 {
-	_Alignas(struct linux_dirent64) char buffer[4096];
-	size_t prefix_size = strlen(prefix);
-	long n, at;
-	int fd;
+	struct suffix_search search = { base, -ENOENT, prefix, ret_name };
 
-	if (lseek(base, 0, SEEK_SET) < 0)
-		return -errno;
-	while ((n = syscall(SYS_getdents64, base, buffer, sizeof(buffer))) > 0) {
-		for (at = 0; at < n;) {
-			const struct linux_dirent64 *entry =
-				(const void *)(buffer + at);
-
-			at += entry->reclen;
-			if (strncmp(entry->name, prefix, prefix_size) != 0 ||
-				strlen(entry->name) >= TTM_PATH_SIZE)
-				continue;
-			fd = own_directory_open(base, entry->name);
-			if (fd >= 0) {
-				memcpy(ret_name, entry->name,
-					strlen(entry->name) + 1);
-				return fd;
-			}
-		}
-	}
-	return -ENOENT;
+	if (ttm_directory_each(base, suffix_visit, &search) != 1)
+		return -ENOENT;
+	return search.fd;
 }
 
 static int named_directory_open(int base, const char *name)
@@ -212,9 +239,42 @@ int ttm_user_directory_open(
 	return 0;
 }
 
+int ttm_user_directory_mark(const char *wanted, const char *name)
+{
+	const char *base = base_choose(wanted);
+	char path[2 * TTM_PATH_SIZE];
+	struct ttm_text text;
+	struct statfs fs;
+	struct stat st;
+	int r;
+
+	if (stat(base, &st) < 0 || statfs(base, &fs) < 0)
+		return -errno;
+	r = base_judge(&st, &fs);
+	if (r < 0)
+		return r;
+	ttm_text_init(&text, path, sizeof(path));
+	ttm_text_add(&text, base);
+	ttm_text_add(&text, "/" TTM_USER_PREFIX);
+	ttm_text_add_decimal(&text, geteuid());
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+		return -EPERM;
+	ttm_text_add(&text, "/");
+	ttm_text_add(&text, name);
+	if (text.truncated)
+		return -ENAMETOOLONG;
+	return mknod(path, S_IFREG | 0600, 0) < 0 ? -errno : 0;
+}
+
 bool ttm_directory_is_served(int directory_fd)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
 	int fd, r;
 
 	fd = openat(directory_fd, TTM_SERVER_LOCK,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TTM_PATH_SIZE 256u
 
@@ -12,6 +13,19 @@
 #define TTM_SERVER_LOCK "ttmemd.lock"
 #define TTM_USER_PREFIX "ttmem-"
 #define TTM_SEGMENT_PREFIX "p."
+#define TTM_MARKER_PREFIX "u."
+
+/*
+ * What was removed without having been read by an aggregator; the whole content
+ * of the file of this name. A lock on its byte 0 lets one process tidy at a time.
+ */
+#define TTM_LOST_FILE "lost"
+struct ttm_lost {
+	uint64_t segments; /* that had live objects */
+	uint64_t objects;
+	uint64_t bytes;
+	uint64_t markers; /* of processes that were not tracked */
+};
 
 /* An environment variable, or NULL when unset, empty, or in a set-uid program. */
 const char *ttm_environment(const char *name);
@@ -34,6 +48,20 @@ int ttm_base_directory_open(
  */
 int ttm_user_directory_open(
 	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd);
+
+/*
+ * Leaves an empty file `name` in the caller's own directory, without a descriptor
+ * and without a block: what can still be done when there is nothing left. Returns
+ * 0 or a negative errno.
+ */
+int ttm_user_directory_mark(const char *wanted, const char *name);
+
+/*
+ * Calls `visit` with each name in the directory, from the start; a value other
+ * than 0 ends it and is returned. readdir would allocate.
+ */
+int ttm_directory_each(
+	int fd, int (*visit)(void *context, const char *name), void *context);
 
 /*
  * Whether an aggregator serves the directory. A lock file that cannot be asked

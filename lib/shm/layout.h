@@ -73,11 +73,11 @@ struct ttm_header_const {
 	uint8_t uuid[16];
 	uint8_t boot_id[16];
 	uint8_t run_id[16]; /* TTMEM_RUN_ID, zero-padded; all zero: none */
-	uint32_t pid;	    /* as the process itself sees it */
+	uint32_t pid;       /* as the process itself sees it */
 	uint32_t uid;
 	uint64_t pid_namespace; /* inode of /proc/self/ns/pid, 0: unknown */
-	uint64_t start_time;	/* /proc/self/stat field 22, 0: unknown */
-	uint32_t clock_kind;	/* enum ttm_clock_kind */
+	uint64_t start_time;    /* /proc/self/stat field 22, 0: unknown */
+	uint32_t clock_kind;    /* enum ttm_clock_kind */
 	uint32_t reserved0;
 	uint64_t clock_hz;   /* 0: the reader has to calibrate */
 	uint64_t clock_base; /* the clock at ... */
@@ -193,11 +193,16 @@ enum ttm_slot_state {
 #define TTM_W1_FIGURE(w1) ((unsigned)((w1) >> 46 & 0xf))
 #define TTM_W1_FLAGS(w1) ((unsigned)((w1) >> 50 & 0x3f))
 #define TTM_W1_TYPE(w1) ((unsigned)((w1) >> 56)) /* record */
-#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))	 /* slot */
+#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))  /* slot */
 #define TTM_W1(slot, epoch, device, figure, flags, type)                       \
 	((uint64_t)(slot) | (uint64_t)(uint16_t)(epoch) << 24 |                \
 		(uint64_t)(device) << 40 | (uint64_t)(figure) << 46 |          \
 		(uint64_t)(flags) << 50 | (uint64_t)(type) << 56)
+
+/* A slot's w1 in a record about it: flags added, the type in the turn's place. */
+#define TTM_W1_AS_RECORD(w1, flags, type)                                      \
+	(((w1)&0x00ffffffffffffffull) | (uint64_t)(flags) << 50 |              \
+		(uint64_t)(type) << 56)
 
 #define TTM_SLOT_NONE 0xffffffu /* w1 of a record that is about no slot */
 #define TTM_FIGURE_NONE 15u
@@ -206,9 +211,9 @@ enum ttm_flag {
 	TTM_FLAG_BORROWED = 1,
 	TTM_FLAG_IN_RING = 2,
 	TTM_FLAG_PERSISTENT = 4,
-	TTM_FLAG_NO_DEVICE = 8, /* record: the device bits say nothing */
+	TTM_FLAG_NO_DEVICE = 8,  /* record: the device bits say nothing */
 	TTM_FLAG_UNCOUNTED = 16, /* record: state changed, flows did not */
-	TTM_FLAG_REPLACED = 32,	/* FREE record: by an allocation of its key */
+	TTM_FLAG_REPLACED = 32,  /* FREE record: by an allocation of its key */
 };
 
 enum ttm_record_type {
@@ -216,10 +221,10 @@ enum ttm_record_type {
 	TTM_RECORD_ALLOC = 1,
 	TTM_RECORD_FREE = 2,
 	TTM_RECORD_DISPATCH = 3, /* a live kernel was loaded again */
-	TTM_RECORD_ANOMALY = 4,	 /* w4: enum ttmem_anomaly */
-	TTM_RECORD_LOSS = 5,	 /* w4: enum ttmem_loss, w5: bytes */
-	TTM_RECORD_FAILURE = 6,	 /* w4: size, w5: largest free */
-	TTM_RECORD_MARK = 7,	 /* w2: number of the mark */
+	TTM_RECORD_ANOMALY = 4,  /* w4: enum ttmem_anomaly */
+	TTM_RECORD_LOSS = 5,     /* w4: enum ttmem_loss, w5: bytes */
+	TTM_RECORD_FAILURE = 6,  /* w4: size, w5: largest free */
+	TTM_RECORD_MARK = 7,     /* w2: number of the mark */
 	TTM_RECORD_DEVICE_OPEN = 8,
 	TTM_RECORD_DEVICE_CLOSE = 9, /* epoch: the one that ended */
 };
@@ -231,6 +236,18 @@ enum ttm_record_type {
 #define TTM_W7_STACK(w7) ((uint32_t)((w7) >> 16 & 0xffffff))
 #define TTM_W7_CORES(w7) ((uint32_t)((w7) >> 40))
 #define TTM_CORES_MAX 0xffffffu
+
+/* What the object takes on its device: see docs/layout.md. */
+static inline uint64_t ttm_words_bytes(const struct ttm_words *words)
+{
+	unsigned figure = TTM_W1_FIGURE(words->w[1]);
+
+	if (figure < TTMEM_FIGURE_CB)
+		return words->w[4];
+	if (TTM_W1_FLAGS(words->w[1]) & TTM_FLAG_BORROWED)
+		return 0;
+	return words->w[4] * TTM_W7_CORES(words->w[7]);
+}
 
 /* -- lanes -------------------------------------------------------------------- */
 
@@ -264,7 +281,7 @@ struct ttm_counters {
 	uint64_t live_objects;
 	uint64_t live_bytes;
 	uint64_t folded; /* the part of live_bytes the device's total knows */
-	uint64_t high;	 /* highest live_bytes since the last fold */
+	uint64_t high;   /* highest live_bytes since the last fold */
 };
 
 #define TTM_BLOCK_VALID (1ull << 63)
@@ -275,8 +292,8 @@ struct ttm_counters {
 #define TTM_BLOCK_DEVICE(owner) ((unsigned)((owner) >> 32 & 0xff))
 
 struct ttm_block_device {
-	uint64_t owner; /* TTM_BLOCK_OWNER(lane, device entry) */
-	uint64_t era;	/* of the live part, see ttm_device.era */
+	uint64_t owner;         /* TTM_BLOCK_OWNER(lane, device entry) */
+	uint64_t era;           /* of the live part, see ttm_device.era */
 	uint64_t dispatches[3]; /* by enum ttmem_kernel_type */
 	uint64_t reserved0[3];
 	uint64_t failures[5]; /* by enum ttmem_kind */
@@ -288,7 +305,7 @@ struct ttm_block_device {
 struct ttm_block_lane {
 	uint64_t owner; /* TTM_BLOCK_OWNER(lane, TTM_BLOCK_LANE_WIDE) */
 	uint64_t reserved0[7];
-	uint64_t anomalies[TTM_REASONS_MAX]; /* by enum ttmem_anomaly */
+	uint64_t anomalies[TTM_REASONS_MAX];   /* by enum ttmem_anomaly */
 	uint64_t lost_events[TTM_REASONS_MAX]; /* by enum ttmem_loss */
 	uint64_t lost_bytes[TTM_REASONS_MAX];
 	uint64_t reserved1[72];
@@ -298,19 +315,20 @@ struct ttm_block_lane {
 
 /* A tag in bits 48-63 (epoch or peak generation), signed bytes in bits 0-47. */
 #define TTM_TAGGED(tag, bytes)                                                 \
-	((uint64_t)(uint16_t)(tag) << 48 | ((uint64_t)(bytes)&0xffffffffffffull))
+	((uint64_t)(uint16_t)(tag) << 48 |                                     \
+		((uint64_t)(bytes)&0xffffffffffffull))
 #define TTM_TAGGED_TAG(word) ((uint16_t)((word) >> 48))
 
 struct ttm_device_total {
 	uint64_t folded; /* tag: epoch. Live bytes the lanes have folded in */
-	uint64_t peak;	 /* tag: peak generation */
+	uint64_t peak;   /* tag: peak generation */
 	uint64_t reserved[6];
 };
 
 enum ttm_device_flag {
 	TTM_DEVICE_READY = 1,
 	TTM_DEVICE_CURRENT = 2, /* its logical id means this entry */
-	TTM_DEVICE_OPEN = 4,	/* by ttmem_device_open(), not closed since */
+	TTM_DEVICE_OPEN = 4,    /* by ttmem_device_open(), not closed since */
 };
 
 #define TTM_DEVICE_HEAD(logical, flags)                                        \
@@ -379,7 +397,7 @@ struct ttm_device {
 /* Name id n >= 1 is entry (n - 1) of the NAMES extents; written once. */
 struct ttm_name {
 	uint64_t length; /* of the text, in bytes; | TTM_NAME_TRUNCATED */
-	uint64_t hash;	 /* private to the writer */
+	uint64_t hash;   /* private to the writer */
 	uint64_t text[TTM_NAME_SIZE / 8];
 };
 
@@ -410,8 +428,7 @@ struct ttm_mark {
 
 #define TTM_AT(type, member, off)                                              \
 	static_assert(offsetof(struct type, member) == (off), #member)
-#define TTM_SIZE(type, size)                                                   \
-	static_assert(sizeof(struct type) == (size), #type)
+#define TTM_SIZE(type, size) static_assert(sizeof(struct type) == (size), #type)
 
 TTM_AT(ttm_header_const, version, 0x08);
 TTM_AT(ttm_header_const, signature, 0x10);
@@ -475,11 +492,13 @@ static_assert((int)TTMEM_LOSSES <= (int)TTM_REASONS_MAX, "");
  * differently built processes then refuse each other.
  */
 #define TTM_MIX(h, x) ((h)*0x100000001b3ull ^ (uint64_t)(x))
+/* clang-format off */
 #define TTM_SEGMENT_SIGNATURE                                                  \
 	TTM_MIX(TTM_MIX(TTM_MIX(TTM_MIX(TTM_MIX(TTM_MIX(TTM_MIX(TTM_MIX(       \
 		0xcbf29ce484222325ull, TTM_SEGMENT_VERSION),                   \
 		TTM_EXTENT_SIZE), TTM_EXTENTS_MAX), TTM_LANES_MAX),            \
 		TTM_DEVICES_OFF), TTM_EXTENTS_OFF), TTMEM_FIGURES),            \
 		sizeof(struct ttm_block_device))
+/* clang-format on */
 
 #endif

@@ -41,6 +41,6 @@ void ttm_text_add_decimal(struct ttm_text *text, uint64_t number)
 void ttm_text_add_hex(struct ttm_text *text, uint64_t number, unsigned digits)
 {
 	while (digits--)
-		text_add_char(text,
-			"0123456789abcdef"[number >> (4 * digits) & 0xf]);
+		text_add_char(
+			text, "0123456789abcdef"[number >> (4 * digits) & 0xf]);
 }

@@ -5,9 +5,9 @@
 A release without its acquire orders nothing, and neither shows in a test that
 passes on x86: so each end is marked `pairs(name): release`, `acquire` or `full`
 (which is both), and an end without its partner is a fault; one that says it is
-paired "with the aggregator" may wait until lib/aggregate is there. Atomic
-operations come from lib/shm/atomics.h alone: elsewhere a built-in, a volatile
-or a fence would have no name to pair.
+paired "with the aggregator" or its drain may wait until lib/aggregate is there.
+Atomic operations come from lib/shm/atomics.h alone: elsewhere a built-in, a
+volatile or a fence would have no name to pair.
 """
 
 import re
@@ -70,7 +70,7 @@ def bare_faults(path, text):
 def awaits(text):
     """Whether a mark's promise is to the aggregator."""
     promise = re.sub(r'[\s*]+', ' ', text)
-    return re.match(r'[^:]*\bwith the aggregator\b', promise) is not None
+    return bool(re.match(r'[^:]*\bwith the (aggregator|drain)\b', promise))
 
 
 def marks_of(path, text, ends):
@@ -137,6 +137,7 @@ def self_test():
         'include/ttmem/ttmem.h': 'x = *(const volatile int *)&y;\n',
         'lib/record/c.c': '/* pairs(late): release, with the\n'
                           ' * aggregator: complete */\n'
+                          '/* pairs(ring): release, with the drain: x */\n'
                           '/* pairs(name): release */\n',
         'tests/t.c': '__atomic_load_n(p, 0); volatile int x;\n',
     }, [])

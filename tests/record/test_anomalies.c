@@ -189,7 +189,6 @@ static void test_bad_kernel_types_are_counted(void)
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_BAD_KIND, 5));
 }
 
-/* The flag is not kept, but the object is: its bytes are taken all the same. */
 static void test_unknown_flags_are_counted(void)
 {
 	ttmem_cb_alloc(0, 1, 1, 0, 10, 2, 0x80000000u);

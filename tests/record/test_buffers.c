@@ -65,7 +65,7 @@ static void test_slot_and_record_of_an_allocation_are_byte_exact(void)
 	uint64_t w1;
 
 	ttmem_alloc(5, TTMEM_L1, 0xdeadbeefcafef00du, 0x7fff123456789abcu,
-		0x0102030405060708u);
+		0x010203040506u);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
 	slot = &segment->objects[0];
@@ -78,7 +78,7 @@ static void test_slot_and_record_of_an_allocation_are_byte_exact(void)
 	TEST_ASSERT_EQUAL_HEX64(w1, slot->w[1] & 0x00ffffffffffffffu);
 	TEST_ASSERT_EQUAL_HEX64(0xdeadbeefcafef00du, slot->w[2]);
 	TEST_ASSERT_EQUAL_HEX64(0x7fff123456789abcu, slot->w[3]);
-	TEST_ASSERT_EQUAL_HEX64(0x0102030405060708u, slot->w[4]);
+	TEST_ASSERT_EQUAL_HEX64(0x010203040506u, slot->w[4]);
 	TEST_ASSERT_EQUAL_HEX64(UINT64_MAX, slot->w[5]);
 	TEST_ASSERT_TRUE(slot->w[6] - segment->clock_base < UINT64_MAX / 2);
 	TEST_ASSERT_EQUAL_HEX64(0, slot->w[7]);

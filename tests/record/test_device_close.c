@@ -69,7 +69,7 @@ static void test_survivors_are_orphans_and_in_no_total(void)
 		TEST_ASSERT_EQUAL_UINT64(0, flow->slot_objects);
 		TEST_ASSERT_EQUAL_UINT64(1, flow->alloc_objects);
 		TEST_ASSERT_EQUAL_UINT64(0, flow->free_objects);
-		test_usage_is(1, figure, 1, 100, 100);
+		test_live_is(1, figure, 1, 100);
 	}
 	TEST_ASSERT_FALSE(segment->devices[0].open);
 	TEST_ASSERT_TRUE(segment->devices[0].closed != 0);
@@ -132,8 +132,24 @@ static void test_late_free_after_reopening_touches_no_total(void)
 	open_chip(0, 100);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 7);
 	ttmem_free(0, TTMEM_DRAM, 1);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 7, 100);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 7);
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_LATE_FREE, 1));
+}
+
+/* Closed, used all the same, and then opened as another chip. */
+static void test_what_a_closed_device_got_is_orphaned_by_another_chip(void)
+{
+	struct segment *segment;
+
+	open_chip(0, 100);
+	ttmem_device_close(0);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	open_chip(0, 200);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
+	TEST_ASSERT_TRUE(segment->objects[0].orphan);
+	segment_unref(&segment);
+	test_usage_is_nothing(0);
 }
 
 static void test_same_chip_keeps_its_entry_and_grows_the_epoch(void)
@@ -157,7 +173,7 @@ static void test_same_chip_keeps_its_entry_and_grows_the_epoch(void)
 	TEST_ASSERT_FALSE(
 		segment_object(segment, 0, TTMEM_FIGURE_DRAM, 2, 0)->orphan);
 	segment_unref(&segment);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 7, 100);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 7);
 	test_anomalies_are(NONE);
 }
 
@@ -179,8 +195,8 @@ static void test_other_chip_of_the_same_id_mixes_nothing(void)
 	TEST_ASSERT_FALSE(segment->devices[0].current);
 	TEST_ASSERT_EQUAL_UINT64(0, segment->devices[1].dispatches[0]);
 	segment_unref(&segment);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 100, 100);
-	test_usage_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 100, 100);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 100);
+	test_live_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 100);
 	test_anomalies_are(NONE);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	segment = test_segment_at_rest();
@@ -205,7 +221,7 @@ static void test_going_back_to_the_first_chip_finds_its_entry(void)
 	TEST_ASSERT_EQUAL_UINT64(2, segment->devices_count);
 	TEST_ASSERT_EQUAL_INT(0, segment_entry(segment, 0));
 	segment_unref(&segment);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 10, 10);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 10);
 }
 
 /* An orphan is not live: the new epoch's object is a new one. */
@@ -218,7 +234,7 @@ static void test_kernel_loaded_after_reopening_is_no_dispatch(void)
 	ttmem_device_close(0);
 	open_chip(0, 100);
 	ttmem_kernel_load(0, 1, TTMEM_KERNEL_APPLICATION, 50, 2, 0);
-	test_usage_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 100, 100);
+	test_live_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 100);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(0, segment->devices[0].dispatches[0]);
 	segment_unref(&segment);
@@ -226,14 +242,28 @@ static void test_kernel_loaded_after_reopening_is_no_dispatch(void)
 
 static void test_id_of_an_orphan_can_be_allocated_again(void)
 {
+	struct segment *segment;
+
 	open_chip(0, 100);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
 	ttmem_device_close(0);
 	open_chip(0, 100);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 7);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 7, 100);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(2, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT64(1, orphans(segment));
+	segment_unref(&segment);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 7);
+	test_anomalies_are(NONE);
 	ttmem_free(0, TTMEM_DRAM, 1);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 0, 0, 100);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 0, 0);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT64(1, orphans(segment));
+	segment_unref(&segment);
+	test_anomalies_are(NONE);
+	ttmem_free(0, TTMEM_DRAM, 1);
+	test_anomalies_are(ONLY(TTMEM_ANOMALY_LATE_FREE, 1));
 }
 
 static void test_closing_a_mesh_closes_each_member(void)
@@ -248,7 +278,7 @@ static void test_closing_a_mesh_closes_each_member(void)
 	test_usage_is_nothing(0);
 	test_usage_is_nothing(1);
 	test_usage_is_nothing(mesh);
-	test_usage_is(2, TTMEM_FIGURE_DRAM, 1, 100, 100);
+	test_live_is(2, TTMEM_FIGURE_DRAM, 1, 100);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(14, orphans(segment));
 	segment_unref(&segment);
@@ -264,7 +294,7 @@ static void test_device_never_opened_can_be_closed(void)
 	TEST_ASSERT_EQUAL_UINT64(1, orphans(segment));
 	segment_unref(&segment);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 10);
-	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 10, 100);
+	test_live_is(0, TTMEM_FIGURE_DRAM, 1, 10);
 }
 
 static void test_epoch_wraps_without_reviving_orphans_of_the_last_one(void)
@@ -278,7 +308,7 @@ static void test_epoch_wraps_without_reviving_orphans_of_the_last_one(void)
 	test_usage_is_nothing(0);
 	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 10);
 	ttmem_device_close(0);
-	test_usage_is(0, TTMEM_FIGURE_L1, 0, 0, 0);
+	test_usage_is_nothing(0);
 	segment = test_segment_read();
 	TEST_ASSERT_TRUE(
 		segment_object(segment, 0, TTMEM_FIGURE_DRAM, 2, 0)->orphan);
@@ -292,6 +322,7 @@ int main(void)
 	RUN_TEST(test_late_free_ends_an_orphan);
 	RUN_TEST(test_late_frees_of_all_classes_end_them);
 	RUN_TEST(test_late_free_after_reopening_touches_no_total);
+	RUN_TEST(test_what_a_closed_device_got_is_orphaned_by_another_chip);
 	RUN_TEST(test_same_chip_keeps_its_entry_and_grows_the_epoch);
 	RUN_TEST(test_other_chip_of_the_same_id_mixes_nothing);
 	RUN_TEST(test_going_back_to_the_first_chip_finds_its_entry);

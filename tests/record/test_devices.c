@@ -148,6 +148,28 @@ static void test_opening_again_updates_its_sizes(void)
 	test_anomalies_are(NONE);
 }
 
+/* Zero is a size like any other: only what is unknown leaves the old one. */
+static void test_opening_again_can_set_a_size_to_zero(void)
+{
+	struct ttmem_device_info info;
+	struct segment *segment;
+	const struct segment_device *d;
+
+	ttmem_device_info_init(&info, 0);
+	info.l1_small_bytes = 32768;
+	info.trace_bytes = 4096;
+	ttmem_device_open(&info);
+	info.l1_small_bytes = 0;
+	info.trace_bytes = TTMEM_UNKNOWN;
+	ttmem_device_open(&info);
+	segment = test_segment_at_rest();
+	d = &segment->devices[0];
+	TEST_ASSERT_EQUAL_HEX64(128 | 256, d->known);
+	TEST_ASSERT_EQUAL_UINT64(0, d->l1_small_bytes);
+	TEST_ASSERT_EQUAL_UINT64(4096, d->trace_bytes);
+	segment_unref(&segment);
+}
+
 static void test_open_id_that_becomes_another_chip_is_counted(void)
 {
 	struct segment *segment;
@@ -240,6 +262,7 @@ int main(void)
 	RUN_TEST(test_event_on_an_unopened_id_makes_an_entry);
 	RUN_TEST(test_later_open_fills_the_entry_in);
 	RUN_TEST(test_opening_again_updates_its_sizes);
+	RUN_TEST(test_opening_again_can_set_a_size_to_zero);
 	RUN_TEST(test_open_id_that_becomes_another_chip_is_counted);
 	RUN_TEST(test_other_pci_address_is_another_chip);
 	RUN_TEST(test_wrong_info_is_counted_and_makes_no_entry);

@@ -136,6 +136,19 @@ static void test_other_type_moves_the_bytes_to_its_figure(void)
 	test_usage_is(0, TTMEM_FIGURE_KERNEL_FABRIC, 1, 800, 800);
 }
 
+static void test_other_type_of_the_same_size_replaces(void)
+{
+	struct segment *segment;
+
+	ttmem_kernel_load(0, 7, TTMEM_KERNEL_APPLICATION, 100, 4, 0);
+	ttmem_kernel_load(0, 7, TTMEM_KERNEL_DISPATCH, 100, 4, 0);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
+	segment_unref(&segment);
+	test_usage_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 0, 0, 400);
+	test_usage_is(0, TTMEM_FIGURE_KERNEL_DISPATCH, 1, 400, 400);
+}
+
 static void test_kernel_in_the_ring_is_flagged(void)
 {
 	struct segment *segment;
@@ -218,6 +231,7 @@ int main(void)
 	RUN_TEST(test_dispatches_are_counted_by_type);
 	RUN_TEST(test_other_size_or_cores_replaces_without_anomaly);
 	RUN_TEST(test_other_type_moves_the_bytes_to_its_figure);
+	RUN_TEST(test_other_type_of_the_same_size_replaces);
 	RUN_TEST(test_kernel_in_the_ring_is_flagged);
 	RUN_TEST(test_unload_frees_it_whatever_its_type);
 	RUN_TEST(test_unload_of_an_unknown_kernel_is_counted);

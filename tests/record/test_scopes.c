@@ -119,6 +119,25 @@ static void test_persistent_marks_what_is_allocated_inside(void)
 	segment_unref(&segment);
 }
 
+static void test_scope_inside_a_persistent_one_is_persistent(void)
+{
+	struct segment *segment;
+
+	ttmem_scope_push("outer", TTMEM_SCOPE_PERSISTENT);
+	ttmem_scope_push("inner", 0);
+	ttmem_alloc(0, TTMEM_L1, 1, 0, 1);
+	ttmem_scope_pop();
+	ttmem_scope_pop();
+	ttmem_scope_push("inner", 0);
+	ttmem_alloc(0, TTMEM_L1, 2, 0, 1);
+	ttmem_scope_pop();
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_STRING("inner", scope_of(segment, 1));
+	TEST_ASSERT_EQUAL_UINT(SEGMENT_PERSISTENT, buffer(segment, 1)->flags);
+	TEST_ASSERT_EQUAL_UINT(0, buffer(segment, 2)->flags);
+	segment_unref(&segment);
+}
+
 static void test_same_name_with_and_without_persistent_is_one_name(void)
 {
 	struct segment *segment;
@@ -239,6 +258,7 @@ int main(void)
 	RUN_TEST(test_free_record_keeps_the_scope_of_the_allocation);
 	RUN_TEST(test_name_is_interned_once);
 	RUN_TEST(test_persistent_marks_what_is_allocated_inside);
+	RUN_TEST(test_scope_inside_a_persistent_one_is_persistent);
 	RUN_TEST(test_same_name_with_and_without_persistent_is_one_name);
 	RUN_TEST(test_long_name_is_cut_at_112_bytes);
 	RUN_TEST(test_32_levels_attribute_and_deeper_ones_to_the_32nd);

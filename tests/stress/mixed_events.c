@@ -344,7 +344,7 @@ static void test_mixed_events_of_eight_threads_are_exact_at_rest(void)
 		notes += threads[i].opens_and_closes + threads[i].failures;
 		failures += threads[i].failures;
 	}
-	segment = stress_at_rest(notes);
+	segment = stress_at_rest_after_races(notes);
 	TEST_ASSERT_EQUAL_UINT64(failures, segment->failures_count);
 	TEST_ASSERT_EQUAL_UINT64(DEVICES, segment->devices_count);
 	slots_are_what_is_remembered(segment);

@@ -99,8 +99,8 @@ static void buffers_with(unsigned count)
 	uint64_t unknown;
 	uint64_t replaced;
 
-	run(count, 400000, buffers_work);
-	segment = stress_at_rest(0);
+	run(count, 2000000, buffers_work);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_L1);
 	unknown = segment->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN];
 	replaced = segment->anomalies[TTMEM_ANOMALY_ALLOC_LIVE];
@@ -146,7 +146,7 @@ static void double_frees_with(unsigned count, uint64_t total)
 	const struct segment_flow *flow;
 
 	run(count, total, double_free_work);
-	segment = stress_at_rest(0);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_DRAM);
 	no_other_anomalies(segment, true, false);
 	TEST_ASSERT_EQUAL_UINT64(events, flow->alloc_objects);
@@ -160,12 +160,12 @@ static void double_frees_with(unsigned count, uint64_t total)
 
 static void test_of_two_frees_at_once_one_is_unknown(void)
 {
-	double_frees_with(2, 200000);
+	double_frees_with(2, 1000000);
 }
 
 static void test_of_four_frees_at_once_three_are_unknown(void)
 {
-	double_frees_with(4, 20000);
+	double_frees_with(4, 100000);
 }
 
 /* In each round all allocate the same id at the same moment. */
@@ -184,8 +184,8 @@ static void test_of_two_allocations_at_once_one_replaces_the_other(void)
 	struct segment *segment;
 	const struct segment_flow *flow;
 
-	run(2, 200000, double_alloc_work);
-	segment = stress_at_rest(0);
+	run(2, 1000000, double_alloc_work);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_DRAM);
 	no_other_anomalies(segment, false, true);
 	TEST_ASSERT_EQUAL_UINT64(2 * events, flow->alloc_objects);
@@ -220,7 +220,7 @@ static void kernels_loaded_with(unsigned count, uint64_t total)
 
 	run(count, total, kernels_loaded);
 	kernels = (events + 15) / 16;
-	segment = stress_at_rest(0);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_KERNEL_APPLICATION);
 	no_other_anomalies(segment, false, false);
 	TEST_ASSERT_EQUAL_UINT64(kernels, flow->alloc_objects);
@@ -232,12 +232,12 @@ static void kernels_loaded_with(unsigned count, uint64_t total)
 
 static void test_a_kernel_loaded_by_two_at_once_is_loaded_once(void)
 {
-	kernels_loaded_with(2, 400000);
+	kernels_loaded_with(2, 2000000);
 }
 
 static void test_a_kernel_loaded_by_eight_at_once_is_loaded_once(void)
 {
-	kernels_loaded_with(8, 80000);
+	kernels_loaded_with(8, 400000);
 }
 
 static void kernels_churned(unsigned number)
@@ -270,8 +270,8 @@ static void kernels_churned_with(unsigned count)
 	const struct segment_flow *flow;
 	uint64_t unknown;
 
-	run(count, 400000, kernels_churned);
-	segment = stress_at_rest(0);
+	run(count, 2000000, kernels_churned);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_KERNEL_FABRIC);
 	unknown = segment->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN];
 	no_other_anomalies(segment, true, false);
@@ -327,8 +327,8 @@ static void cbs_planned_with(unsigned count)
 	const struct segment_flow *flow;
 	uint64_t unknown;
 
-	run(count, 400000, cbs_planned);
-	segment = stress_at_rest(0);
+	run(count, 2000000, cbs_planned);
+	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_CB);
 	unknown = segment->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN];
 	no_other_anomalies(segment, true, false);
@@ -382,8 +382,8 @@ static void programs_destroyed_with(unsigned count)
 	struct segment *segment;
 	uint64_t program;
 
-	run(count, 200000, programs_destroyed);
-	segment = stress_at_rest(0);
+	run(count, 1000000, programs_destroyed);
+	segment = stress_at_rest_after_races(0);
 	no_other_anomalies(segment, false, false);
 	TEST_ASSERT_EQUAL_UINT64(alloc_calls,
 		flow_of(segment, TTMEM_FIGURE_CB)->alloc_objects +
@@ -393,7 +393,7 @@ static void programs_destroyed_with(unsigned count)
 	segment_unref(&segment);
 	for (program = 0; program < PROGRAMS; program++)
 		ttmem_program_destroy(DEVICE, program);
-	segment = stress_at_rest(0);
+	segment = stress_at_rest_after_races(0);
 	TEST_ASSERT_EQUAL_UINT64(0, segment->objects_len);
 	segment_unref(&segment);
 }

@@ -102,7 +102,7 @@ static bool has_all_events(const struct segment *segment)
 	expect(segment_object(segment, entry, TTMEM_FIGURE_KERNEL, 7, 0));
 	expect(segment->failures_count == 1);
 	expect(segment->marks_count == 1);
-	expect(segment->lanes_count == THREADS);
+	expect(segment->lanes_count <= THREADS);
 	expect(sums.anomalies == 0);
 	for (i = 0; i < SEGMENT_REASONS; i++)
 		expect(segment->lost_events[i] == 0);

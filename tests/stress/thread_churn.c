@@ -116,7 +116,7 @@ static void one_event(unsigned number)
 
 static void test_a_rush_of_new_threads_loses_nothing(void)
 {
-	uint64_t rounds = test_scale(400);
+	uint64_t rounds = test_scale(4000);
 	struct segment *segment;
 	uint64_t i;
 
@@ -130,12 +130,32 @@ static void test_a_rush_of_new_threads_loses_nothing(void)
 	segment_unref(&segment);
 }
 
+/* The same where no seat was ever taken: all of them have to be made. */
+static void test_a_rush_of_first_threads_loses_nothing(void)
+{
+	uint64_t rounds = test_scale(1000);
+	struct segment *segment;
+	uint64_t i;
+
+	for (i = 0; i < rounds; i++) {
+		ttmem_stop();
+		TEST_ASSERT_EQUAL_INT(0, ttmem_start(NULL));
+		stress_run(AT_ONCE, one_event);
+		TEST_ASSERT_EQUAL_UINT64(0, test_losses(TTMEM_LOSS_NO_LANE));
+	}
+	segment = stress_at_rest(0);
+	TEST_ASSERT_EQUAL_UINT64(AT_ONCE, stress_sum(segment).allocs);
+	TEST_ASSERT_EQUAL_UINT64(AT_ONCE, stress_sum(segment).frees);
+	segment_unref(&segment);
+}
+
 int main(void)
 {
 	test_dir_make();
 	UNITY_BEGIN();
 	RUN_TEST(test_lanes_are_bounded_by_the_threads_at_once);
 	RUN_TEST(test_a_rush_of_new_threads_loses_nothing);
+	RUN_TEST(test_a_rush_of_first_threads_loses_nothing);
 	test_dir_remove();
 	return UNITY_END();
 }

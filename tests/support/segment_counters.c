@@ -68,21 +68,12 @@ int segment_parse_devices(const struct segment_reading *r)
 {
 	struct segment *s = r->s;
 	unsigned i;
-	unsigned j;
 	int err;
 
 	for (i = 0; i < s->devices_count; i++) {
 		err = entry_read(r, i);
 		if (err)
 			return err;
-		for (j = 0; j < i; j++)
-			if (s->devices[i].current && s->devices[j].current &&
-				s->devices[i].logical == s->devices[j].logical)
-				return segment_refuse(r,
-					SEGMENT_DEVICES_AT + 1024 * i,
-					"device %" PRIu32
-					" means entries %u and %u",
-					s->devices[i].logical, j, i);
 	}
 	return segment_expect_zero(r, SEGMENT_DEVICES_AT + 1024 * i,
 		SEGMENT_FAILURES_AT, "unused device entry");

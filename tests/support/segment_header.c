@@ -201,14 +201,14 @@ static int directory_read_word(const struct segment_reading *r, uint32_t extent)
 		s->names_off };
 	uint32_t max[] = { 1, SEGMENT_LANES, 8191, 8192, 64 };
 
-	if (extent >= s->extents_high && word)
-		return segment_refuse(r, at,
-			"extent %" PRIu32 " is used, above extents high",
-			extent);
 	if (type == 255) {
 		s->extents_claimed++;
 		return 0;
 	}
+	if (extent >= s->extents_high && word)
+		return segment_refuse(r, at,
+			"extent %" PRIu32 " is used, above extents high",
+			extent);
 	if (type > 4)
 		return segment_refuse(r, at, "extent type %" PRIu32, type);
 	if (ordinal >= max[type])

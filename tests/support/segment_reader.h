@@ -282,6 +282,10 @@ int segment_check_at_rest(
 int segment_check_killed(
 	const struct segment *segment, char *why, size_t why_size);
 
+/* The same with another number of half-done operations. */
+int segment_check_half_done(const struct segment *segment, uint64_t allowed,
+	char *why, size_t why_size);
+
 /* key=value lines, as segdump prints them. */
 void segment_print(
 	const struct segment *segment, FILE *file, bool with_records);

@@ -84,20 +84,39 @@ void test_tracking_stop(void)
 	test_dir_remove();
 }
 
+static struct ttmem_usage_figure usage_of(
+	uint32_t device, unsigned figure, const char *what)
+{
+	struct ttmem_usage usage = { .size = sizeof(usage) };
+
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, ttmem_usage(device, &usage), what);
+	return usage.figures[figure];
+}
+
+void test_live_is(
+	uint32_t device, unsigned figure, uint64_t objects, uint64_t bytes)
+{
+	struct ttmem_usage_figure found;
+	char what[64];
+
+	snprintf(what, sizeof(what), "live, device %u, figure %u", device,
+		figure);
+	found = usage_of(device, figure, what);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(objects, found.live_objects, what);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(bytes, found.live_bytes, what);
+}
+
 void test_usage_is(uint32_t device, unsigned figure, uint64_t objects,
 	uint64_t bytes, uint64_t peak)
 {
-	struct ttmem_usage usage = { .size = sizeof(usage) };
+	struct ttmem_usage_figure found;
 	char what[64];
 
-	snprintf(what, sizeof(what), "device %u, figure %u", device, figure);
-	TEST_ASSERT_EQUAL_INT_MESSAGE(0, ttmem_usage(device, &usage), what);
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
-		objects, usage.figures[figure].live_objects, what);
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
-		bytes, usage.figures[figure].live_bytes, what);
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
-		peak, usage.figures[figure].peak_bytes, what);
+	test_live_is(device, figure, objects, bytes);
+	snprintf(what, sizeof(what), "peak, device %u, figure %u", device,
+		figure);
+	found = usage_of(device, figure, what);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(peak, found.peak_bytes, what);
 }
 
 void test_usage_is_nothing(uint32_t device)

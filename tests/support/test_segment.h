@@ -40,6 +40,10 @@ const struct segment_words *test_segment_last(
 void test_usage_is(uint32_t device, unsigned figure, uint64_t objects,
 	uint64_t bytes, uint64_t peak);
 
+/* The same without the peak. */
+void test_live_is(
+	uint32_t device, unsigned figure, uint64_t objects, uint64_t bytes);
+
 /* Nothing is live in any figure of the device. */
 void test_usage_is_nothing(uint32_t device);
 

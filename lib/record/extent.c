@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Growth of the segment, and the descriptor it goes through. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/segment.h"
+
+/* Away from the small numbers that programs close or expect. */
+#define DESCRIPTOR_FLOOR 700
+#define GROWTH_PAUSE_NS 100000000ull
+
+/*
+ * Allocates the range: on a full filesystem this is a clean ENOSPC, where a
+ * sparse file would kill the program with SIGBUS at the first touch. Beyond
+ * RLIMIT_FSIZE the kernel would send SIGXFSZ, so that is asked first.
+ */
+int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return -errno;
+	if (limit.rlim_cur != RLIM_INFINITY && off + size > limit.rlim_cur)
+		return -EFBIG;
+	while (fallocate(fd, 0, (off_t)off, (off_t)size) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+void *ttm_range_map(int fd, uint64_t off, uint64_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_POPULATE, fd, (off_t)off);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int ttm_descriptor_raise(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
+
+	if (high < 0)
+		return fd; /* a low limit: any number will do */
+	close(fd);
+	return high;
+}
+
+/*
+ * The lock tells everybody that this process lives: the kernel drops it whatever
+ * way the process ends, and a forked child does not have it.
+ */
+int ttm_segment_lock(int fd)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+
+	return fcntl(fd, F_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+void ttm_segment_close(struct ttm_process *process)
+{
+	/* relaxed: see growth_is_blocked */
+	ttm_store(&process->growth_blocked_ns, UINT64_MAX);
+	close((int)ttm_load32(&process->fd)); /* relaxed: see segment_fd */
+}
+
+/* -- growth ------------------------------------------------------------------ */
+
+static bool growth_is_blocked(struct ttm_process *process)
+{
+	/* relaxed: a stale value costs one more try, or one less */
+	uint64_t until = ttm_load(&process->growth_blocked_ns);
+
+	return until && ttm_clock_ns(CLOCK_MONOTONIC_COARSE) < until;
+}
+
+static void growth_block(struct ttm_process *process)
+{
+	/* relaxed: see growth_is_blocked */
+	ttm_store(&process->growth_blocked_ns,
+		ttm_clock_ns(CLOCK_MONOTONIC_COARSE) + GROWTH_PAUSE_NS);
+}
+
+static bool descriptor_is_ours(const struct ttm_process *process, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == process->device &&
+		st.st_ino == process->inode;
+}
+
+/* Opens the file again; -1 if it is gone. */
+static int descriptor_renew(struct ttm_process *process, uint32_t lost)
+{
+	int directory = ttm_segment_directory_open(process), fd;
+
+	if (directory < 0)
+		return -1;
+	fd = openat(directory, process->file_name,
+		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	close(directory);
+	if (fd < 0)
+		return -1;
+	if (!descriptor_is_ours(process, fd)) {
+		close(fd);
+		return -1;
+	}
+	fd = ttm_descriptor_raise(fd);
+	if (!ttm_cas32(&process->fd, lost, (uint32_t)fd)) {
+		close(fd); /* which drops the other thread's lock, too */
+		fd = (int)ttm_load32(&process->fd); /* relaxed: just a number */
+	}
+	ttm_segment_lock(fd);
+	return fd;
+}
+
+/*
+ * A program that closes every descriptor may have got our number for a file of
+ * its own since. That one must not be touched; ours is opened again by name. The
+ * lock went with the descriptor, so it is taken again, too.
+ */
+static int segment_fd(struct ttm_process *process)
+{
+	uint32_t fd = ttm_load32(&process->fd); /* relaxed: checked next */
+
+	if (descriptor_is_ours(process, (int)fd))
+		return (int)fd;
+	return descriptor_renew(process, fd);
+}
+
+static bool directory_claim(struct ttm_process *process, uint32_t *ret_index)
+{
+	uint32_t i, max = process->header->sealed.extents_max;
+
+	for (i = 0; i < max; i++) {
+		/* relaxed: the CAS decides */
+		if (ttm_load32(&process->directory[i]) != TTM_EXTENT_UNUSED)
+			continue;
+		/* pairs(extent-claim): full, with ttm_extent_abandon */
+		if (ttm_cas32(&process->directory[i], TTM_EXTENT_UNUSED,
+			    TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0))) {
+			*ret_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static uint64_t extent_off(uint32_t index)
+{
+	return TTM_EXTENTS_OFF + (uint64_t)index * TTM_EXTENT_SIZE;
+}
+
+static void *extent_make(struct ttm_process *process, uint32_t index)
+{
+	int fd = segment_fd(process);
+	void *extent;
+
+	if (fd < 0 ||
+		ttm_range_allocate(fd, extent_off(index), TTM_EXTENT_SIZE) < 0)
+		return NULL;
+	TTM_TESTPOINT("extent allocated");
+	extent = ttm_range_map(fd, extent_off(index), TTM_EXTENT_SIZE);
+	process->extents[index] = extent;
+	return extent;
+}
+
+void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
+{
+	void *extent;
+	uint32_t index;
+
+	if (growth_is_blocked(process))
+		return NULL;
+	if (!directory_claim(process, &index)) {
+		growth_block(process);
+		return NULL;
+	}
+	TTM_TESTPOINT("extent claimed");
+	extent = extent_make(process, index);
+	if (!extent) {
+		growth_block(process);
+		ttm_extent_abandon(process, index, NULL);
+		return NULL;
+	}
+	*ret_index = index;
+	return extent;
+}
+
+void ttm_extent_publish(struct ttm_process *process, uint32_t index,
+	enum ttm_extent_type type, uint32_t ordinal)
+{
+	uint64_t *high = &process->header->live.extents_high;
+	uint64_t seen;
+
+	/* relaxed: only a bound, raised before the word below is stored */
+	while ((seen = ttm_load(high)) < index + 1)
+		ttm_cas(high, seen, index + 1);
+	/* pairs(extent): release, with the aggregator's directory read: the
+	 * extent is allocated and zero */
+	ttm_store32_release(
+		&process->directory[index], TTM_EXTENT_WORD(type, ordinal));
+	TTM_TESTPOINT("extent published");
+}
+
+void ttm_extent_abandon(
+	struct ttm_process *process, uint32_t index, void *extent)
+{
+	process->extents[index] = NULL;
+	if (extent)
+		munmap(extent, TTM_EXTENT_SIZE);
+	/* pairs(extent-claim): release, with directory_claim */
+	ttm_store32_release(&process->directory[index], TTM_EXTENT_UNUSED);
+}
+
+void *ttm_extent_at(struct ttm_process *process, void **place,
+	enum ttm_extent_type type, uint32_t ordinal)
+{
+	void *extent = ttm_pointer_load(place);
+	uint32_t index;
+
+	if (TTM_LIKELY(extent != NULL))
+		return extent;
+	extent = ttm_extent_claim(process, &index);
+	if (!extent)
+		return ttm_pointer_load(place);
+	if (!ttm_pointer_publish(place, extent)) {
+		ttm_extent_abandon(process, index, extent);
+		return ttm_pointer_load(place);
+	}
+	ttm_extent_publish(process, index, type, ordinal);
+	return extent;
+}
+
+static void range_make_private(
+	void *memory, uint64_t off, uint64_t size, int fd)
+{
+	int flags = MAP_PRIVATE | MAP_FIXED;
+
+	if (fd < 0 ||
+		mmap(memory, size, PROT_READ | PROT_WRITE, flags, fd,
+			(off_t)off) == MAP_FAILED)
+		mmap(memory, size, PROT_READ | PROT_WRITE,
+			flags | MAP_ANONYMOUS, -1, 0);
+}
+
+void ttm_segment_make_private(struct ttm_process *process)
+{
+	int fd = (int)ttm_load32(&process->fd); /* relaxed: one thread */
+	uint32_t i;
+
+	if (!descriptor_is_ours(process, fd))
+		fd = -1;
+	range_make_private(process->header, 0, TTM_EXTENTS_OFF, fd);
+	for (i = 0; i < TTM_EXTENTS_MAX; i++)
+		if (process->extents[i])
+			range_make_private(process->extents[i], extent_off(i),
+				TTM_EXTENT_SIZE, fd);
+	/* The copy must not grow the parent's file. */
+	ttm_store(&process->growth_blocked_ns, UINT64_MAX);
+}

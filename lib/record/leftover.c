@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/leftover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/header.h"
+#include "record/process.h"
+#include "shm/text.h"
+
+#define TIDY_ABOVE_BYTES (64ull << 20)
+#define TIDY_DOWN_TO_BYTES (32ull << 20)
+#define TIDY_ABOVE_MARKERS 256u
+#define ITEMS_MAX 4096u
+#define NAME_SIZE 96u
+
+struct item {
+	uint64_t time_ns;
+	uint64_t bytes;
+	uint64_t objects; /* live in it */
+	uint64_t object_bytes;
+	char name[NAME_SIZE];
+};
+
+struct tidy {
+	int directory;
+	uint64_t bytes; /* of all segments, then of those still there */
+	uint64_t markers;
+	struct ttm_lost lost;
+	size_t items_len;
+	struct item items[ITEMS_MAX];
+};
+
+/* -- looking ------------------------------------------------------------------------ */
+
+static bool name_starts(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* PID of "p.PID.START..." or "u.PID.START..."; 0 if it is something else. */
+static uint64_t name_numbers(const char *name, uint64_t *ret_start)
+{
+	uint64_t pid = 0, start = 0;
+
+	for (name += 2; *name >= '0' && *name <= '9'; name++)
+		pid = pid * 10 + (uint64_t)(*name - '0');
+	if (*name++ != '.')
+		return 0;
+	for (; *name >= '0' && *name <= '9'; name++)
+		start = start * 10 + (uint64_t)(*name - '0');
+	*ret_start = start;
+	return pid;
+}
+
+/*
+ * As it looks from here. A process that cannot be seen at all is not this
+ * function's to judge: its pid namespace must be ours.
+ */
+static bool process_is_gone(uint64_t pid, uint64_t start)
+{
+	char path[48];
+	struct ttm_text text;
+	uint64_t now;
+
+	ttm_text_init(&text, path, sizeof(path));
+	ttm_text_add(&text, "/proc/");
+	ttm_text_add_decimal(&text, pid);
+	ttm_text_add(&text, "/stat");
+	now = ttm_start_time_read(path);
+	if (now == 0) /* gone, or /proc is hidden */
+		return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+	return now != start;
+}
+
+static bool lock_is_free(int fd)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+
+	return fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+static bool read_all(int fd, void *ret_bytes, size_t size, uint64_t off)
+{
+	ssize_t n;
+
+	do
+		n = pread(fd, ret_bytes, size, (off_t)off);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)size;
+}
+
+/*
+ * Dead for sure: the lock is free, and its process was of this boot and of our pid
+ * namespace and is gone, or of another boot. In doubt it stays.
+ */
+static bool segment_is_dead(int fd, const struct ttm_header_const *header)
+{
+	uint8_t boot_id[16] = { 0 };
+
+	if (header->magic != TTM_SEGMENT_MAGIC || !lock_is_free(fd))
+		return false;
+	ttm_boot_id_read(boot_id);
+	if (memcmp(boot_id, header->boot_id, sizeof(boot_id)) != 0)
+		return true;
+	return header->pid_namespace == ttm_pid_namespace_read() &&
+		process_is_gone(header->pid, header->start_time);
+}
+
+static void slots_count(int fd, uint64_t off, struct item *item)
+{
+	struct ttm_words slots[64];
+	size_t at, i, slots_size = sizeof(slots);
+
+	for (at = 0; at < TTM_EXTENT_SIZE; at += slots_size) {
+		if (!read_all(fd, slots, slots_size, off + at))
+			return;
+		for (i = 0; i < 64; i++) {
+			if (TTM_W0_STATE(slots[i].w[0]) != TTM_SLOT_LIVE)
+				continue;
+			item->objects++;
+			item->object_bytes += ttm_words_bytes(&slots[i]);
+		}
+	}
+}
+
+static void survivors_count(int fd, struct item *item)
+{
+	uint32_t words[256];
+	size_t at, i;
+
+	for (at = 0; at < TTM_EXTENTS_MAX; at += 256) {
+		if (!read_all(fd, words, sizeof(words),
+			    TTM_DIRECTORY_OFF + at * sizeof(words[0])))
+			return;
+		for (i = 0; i < 256; i++)
+			if (TTM_EXTENT_TYPE(words[i]) == TTM_EXTENT_SLOTS)
+				slots_count(fd,
+					TTM_EXTENTS_OFF +
+						(at + i) * TTM_EXTENT_SIZE,
+					item);
+	}
+}
+
+static bool segment_inspect(int directory, struct item *item)
+{
+	struct ttm_header_const header;
+	int fd = openat(directory, item->name,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool dead;
+
+	if (fd < 0)
+		return false;
+	dead = read_all(fd, &header, sizeof(header), 0) &&
+		segment_is_dead(fd, &header);
+	if (dead)
+		survivors_count(fd, item);
+	close(fd);
+	return dead;
+}
+
+/* -- collecting --------------------------------------------------------------------- */
+
+static int size_visit(void *context, const char *name)
+{
+	struct tidy *tidy = context;
+	struct stat st;
+
+	if (name_starts(name, TTM_MARKER_PREFIX))
+		tidy->markers++;
+	if (name_starts(name, TTM_SEGMENT_PREFIX) &&
+		fstatat(tidy->directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		tidy->bytes += (uint64_t)st.st_blocks * 512;
+	return 0;
+}
+
+/* Never opens a segment of our own: closing it would drop our lock. */
+static int item_visit(void *context, const char *name)
+{
+	struct tidy *tidy = context;
+	struct item *item = &tidy->items[tidy->items_len];
+	uint64_t start;
+	struct stat st;
+
+	if (!name_starts(name, TTM_SEGMENT_PREFIX) ||
+		strlen(name) >= NAME_SIZE ||
+		name_numbers(name, &start) == (uint64_t)getpid() ||
+		fstatat(tidy->directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	memset(item, 0, sizeof(*item));
+	memcpy(item->name, name, strlen(name) + 1);
+	item->bytes = (uint64_t)st.st_blocks * 512;
+	item->time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
+		(uint64_t)st.st_mtim.tv_nsec;
+	if (segment_inspect(tidy->directory, item))
+		tidy->items_len++;
+	return tidy->items_len == ITEMS_MAX;
+}
+
+static bool item_before(const struct item *a, const struct item *b)
+{
+	if ((a->objects == 0) != (b->objects == 0))
+		return a->objects == 0;
+	return a->time_ns < b->time_ns;
+}
+
+/* A heap of indices would be faster; this is a few thousand at most. */
+static struct item *item_next(struct tidy *tidy)
+{
+	struct item *next = NULL;
+	size_t i;
+
+	for (i = 0; i < tidy->items_len; i++)
+		if (tidy->items[i].name[0] &&
+			(!next || item_before(&tidy->items[i], next)))
+			next = &tidy->items[i];
+	return next;
+}
+
+/* -- removing ----------------------------------------------------------------------- */
+
+static void segments_remove(struct tidy *tidy)
+{
+	struct item *item;
+
+	while (tidy->bytes > TIDY_DOWN_TO_BYTES &&
+		(item = item_next(tidy)) != NULL) {
+		if (unlinkat(tidy->directory, item->name, 0) == 0) {
+			tidy->bytes -= item->bytes;
+			tidy->lost.segments += item->objects > 0;
+			tidy->lost.objects += item->objects;
+			tidy->lost.bytes += item->object_bytes;
+		}
+		item->name[0] = '\0';
+	}
+}
+
+static int marker_visit(void *context, const char *name)
+{
+	struct tidy *tidy = context;
+	uint64_t pid, start = 0;
+
+	if (!name_starts(name, TTM_MARKER_PREFIX))
+		return 0;
+	pid = name_numbers(name, &start);
+	if (pid && process_is_gone(pid, start) &&
+		unlinkat(tidy->directory, name, 0) == 0)
+		tidy->lost.markers++;
+	return 0;
+}
+
+/* One process tidies at a time; the lock goes when the file is closed. */
+static int lost_open(int directory)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	int fd = openat(directory, TTM_LOST_FILE,
+		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	if (fd >= 0 && fcntl(fd, F_SETLK, &lock) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * After the removal: killed in between, we leave a figure that is too low by what
+ * one start removed, and the docs call it "at least".
+ */
+static void lost_add(int fd, const struct ttm_lost *lost)
+{
+	struct ttm_lost total = { 0, 0, 0, 0 };
+	ssize_t n = pread(fd, &total, sizeof(total), 0);
+
+	if (n != (ssize_t)sizeof(total))
+		memset(&total, 0, sizeof(total));
+	total.segments += lost->segments;
+	total.objects += lost->objects;
+	total.bytes += lost->bytes;
+	total.markers += lost->markers;
+	do
+		n = pwrite(fd, &total, sizeof(total), 0);
+	while (n < 0 && errno == EINTR);
+}
+
+static void tidy_locked(struct tidy *tidy)
+{
+	int lost = lost_open(tidy->directory);
+
+	if (lost < 0)
+		return;
+	if (tidy->bytes > TIDY_ABOVE_BYTES) {
+		ttm_directory_each(tidy->directory, item_visit, tidy);
+		segments_remove(tidy);
+	}
+	if (tidy->markers > TIDY_ABOVE_MARKERS)
+		ttm_directory_each(tidy->directory, marker_visit, tidy);
+	lost_add(lost, &tidy->lost);
+	close(lost);
+}
+
+void ttm_leftover_tidy(int directory)
+{
+	struct tidy *tidy = ttm_private_memory(sizeof(*tidy));
+
+	if (!tidy)
+		return;
+	tidy->directory = directory;
+	ttm_directory_each(directory, size_visit, tidy);
+	if ((tidy->bytes > TIDY_ABOVE_BYTES ||
+		    tidy->markers > TIDY_ABOVE_MARKERS) &&
+		!ttm_directory_is_served(directory))
+		tidy_locked(tidy);
+	ttm_private_memory_drop(tidy, sizeof(*tidy));
+}
+
+/* -- markers ------------------------------------------------------------------------- */
+
+void ttm_leftover_mark(const char *base, int error)
+{
+	const char *run_id = ttm_environment("TTMEM_RUN_ID");
+	char name[NAME_SIZE];
+	struct ttm_text text;
+	size_t i;
+
+	ttm_text_init(&text, name, sizeof(name));
+	ttm_text_add(&text, TTM_MARKER_PREFIX);
+	ttm_text_add_decimal(&text, (uint64_t)getpid());
+	ttm_text_add(&text, ".");
+	ttm_text_add_decimal(&text, ttm_start_time_read("/proc/self/stat"));
+	ttm_text_add(&text, ".");
+	ttm_text_add_decimal(&text, (uint64_t)-error);
+	ttm_text_add(&text, ".");
+	for (i = 0; run_id && i < 16 && run_id[i]; i++)
+		ttm_text_add_hex(&text, (uint8_t)run_id[i], 2);
+	ttm_user_directory_mark(base, name);
+}

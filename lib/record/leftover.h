@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * What processes leave behind where no aggregator takes it away. All of it is
+ * cold, allocates nothing from the heap and is async-signal-safe.
+ */
+#ifndef TTM_RECORD_LEFTOVER_H
+#define TTM_RECORD_LEFTOVER_H
+
+/*
+ * Called by a process that starts: if the segments in the directory take more than
+ * 64 MiB and nobody serves it, removes those of dead processes, first the ones
+ * without live objects, then the oldest, until 32 MiB are left. What was removed
+ * with live objects is added to the directory's lost file, where a leak check sees
+ * it. Dead markers beyond 256 go the same way.
+ */
+void ttm_leftover_tidy(int directory);
+
+/* Makes a process visible that could not be tracked; see docs/layout.md. */
+void ttm_leftover_mark(const char *base, int error);
+
+#endif
