@@ -39,7 +39,7 @@ struct bench_cell {
 	double floor_to_one_thread;
 	unsigned slices; /* pairs that count */
 	unsigned broken; /* pairs in which a thread did not run all the time */
-	uint64_t read;	 /* records that the reader got ... */
+	uint64_t read;   /* records that the reader got ... */
 	uint64_t missed; /* ... and those that were overwritten before */
 };
 

@@ -11,7 +11,7 @@
 
 struct bench_plan {
 	double seconds; /* per cell */
-	bool pin;	/* each thread to a processor of its own */
+	bool pin;       /* each thread to a processor of its own */
 };
 
 /*

@@ -7,7 +7,7 @@
 
 #include <ttmem/ttmem.h>
 
-#define SMALL 512u	 /* a batch of them folds no total */
+#define SMALL 512u       /* a batch of them folds no total */
 #define LARGE (1u << 20) /* each one does */
 #define CORES 64u
 #define PROGRAM_CBS 8u
@@ -117,10 +117,10 @@ static const struct bench_class no_objects = {
 
 /* -- batches ---------------------------------------------------------------- */
 
-typedef void act(const struct bench_side *side, uint64_t id);
+typedef void act_fn(const struct bench_side *side, uint64_t id);
 
 static ALWAYS_INLINE void each(
-	const struct bench_side *side, const uint64_t *ids, act *act)
+	const struct bench_side *side, const uint64_t *ids, act_fn *act)
 {
 	unsigned i, len = side->hook->batch_len;
 
@@ -258,23 +258,23 @@ const struct bench_hook bench_hooks[] = {
 		TTMEM_DRAM, LARGE),
 	BUFFER_PAIR("alloc_free_pair", "one allocated, another freed, DRAM",
 		BENCH_PAIR, run_buffer_pair, TTMEM_DRAM, SMALL),
-	BUFFER_PAIR("alloc_free_pair_large", "the same, 1 MiB",
-		BENCH_PAIR, run_buffer_pair, TTMEM_DRAM, LARGE),
-	BUFFER_PAIR("alloc_free_pair_l1", "512 bytes of L1", BENCH_PAIR, run_buffer_pair,
-		TTMEM_L1, SMALL),
+	BUFFER_PAIR("alloc_free_pair_large", "the same, 1 MiB", BENCH_PAIR,
+		run_buffer_pair, TTMEM_DRAM, LARGE),
+	BUFFER_PAIR("alloc_free_pair_l1", "512 bytes of L1", BENCH_PAIR,
+		run_buffer_pair, TTMEM_L1, SMALL),
 	BUFFER_PAIR("alloc_free_pair_l1_small",
-		"of L1_SMALL, whose total always moves", BENCH_PAIR, run_buffer_pair,
-		TTMEM_L1_SMALL, SMALL),
+		"of L1_SMALL, whose total always moves", BENCH_PAIR,
+		run_buffer_pair, TTMEM_L1_SMALL, SMALL),
 	BUFFER_PAIR("alloc_free_pair_system_memory", "of SYSTEM_MEMORY",
 		BENCH_PAIR, run_buffer_pair, TTMEM_SYSTEM_MEMORY, SMALL),
-	BUFFER_PAIR("alloc_free_pair_trace", "of TRACE", BENCH_PAIR, run_buffer_pair,
-		TTMEM_TRACE, SMALL),
+	BUFFER_PAIR("alloc_free_pair_trace", "of TRACE", BENCH_PAIR,
+		run_buffer_pair, TTMEM_TRACE, SMALL),
 	BUFFER_PAIR("alloc_free_brief", "freed as soon as it is allocated",
 		BENCH_KEEP, run_buffer_brief, TTMEM_DRAM, SMALL),
 	ON_CORES("cb_alloc", "a CB of 8 bytes on 64 cores", &cbs, BENCH_MAKE,
 		run_cb_make, SMALL / CORES, 1),
-	ON_CORES("cb_replace", "a live CB is allocated again", &cbs,
-		BENCH_KEEP, run_cb_again, SMALL / CORES, 2),
+	ON_CORES("cb_replace", "a live CB is allocated again", &cbs, BENCH_KEEP,
+		run_cb_again, SMALL / CORES, 2),
 	ON_CORES("cb_free", "and freed", &cbs, BENCH_DROP, run_cb_drop,
 		SMALL / CORES, 1),
 	ON_CORES("kernel_load", "a kernel that was not there", &kernels,
@@ -369,13 +369,20 @@ static void ids_choose(struct bench_side *side)
 	}
 }
 
+/* Two sides take turns, as with a runtime's counter. */
+static uint64_t id_new(struct bench_side *side)
+{
+	side->next_id += 2;
+	return side->next_id;
+}
+
 static void fresh_choose(struct bench_side *side)
 {
 	bool keeps = side->hook->class->keeps_ids;
 	unsigned i;
 
 	for (i = 0; i < side->hook->batch_len; i++)
-		side->fresh[i] = keeps ? side->ids[i] : side->next_id++;
+		side->fresh[i] = keeps ? side->ids[i] : id_new(side);
 }
 
 void bench_before(struct bench_side *side)
@@ -446,10 +453,10 @@ int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
 	side->hook = hook;
 	side->device = device;
 	side->ids_len = len;
-	side->next_id = (uint64_t)(number + 1) << 40;
+	side->next_id = number;
 	side->random = 0x9e3779b97f4a7c15u * (number + 1);
 	for (i = 0; i < len; i++) {
-		side->ids[i] = side->next_id++;
+		side->ids[i] = id_new(side);
 		hook->class->make(side, side->ids[i]);
 	}
 	return 0;

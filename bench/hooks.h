@@ -19,7 +19,7 @@ struct bench_hook;
 struct bench_side {
 	const struct bench_hook *hook;
 	uint32_t device; /* or the handle of a mesh */
-	uint64_t *ids;	 /* live; a batch works on the first few */
+	uint64_t *ids;   /* live; a batch works on the first few */
 	size_t ids_len;
 	uint64_t next_id;
 	uint64_t random;
@@ -27,10 +27,10 @@ struct bench_side {
 };
 
 enum bench_verb {
-	BENCH_MAKE,  /* the batch allocates, in place of what was freed before */
-	BENCH_DROP,  /* the batch frees */
-	BENCH_PAIR,  /* it allocates and frees something else, alternately */
-	BENCH_KEEP,  /* the same ids are live afterwards */
+	BENCH_MAKE, /* the batch allocates, in place of what was freed before */
+	BENCH_DROP, /* the batch frees */
+	BENCH_PAIR, /* it allocates and frees something else, alternately */
+	BENCH_KEEP, /* the same ids are live afterwards */
 	BENCH_ALONE, /* it looks at no object */
 };
 
@@ -39,7 +39,7 @@ struct bench_class {
 	void (*make)(const struct bench_side *side, uint64_t id);
 	void (*drop)(const struct bench_side *side, uint64_t id);
 	unsigned objects; /* of the library, for one of ours */
-	bool keeps_ids;	  /* what is freed comes back under its id */
+	bool keeps_ids;   /* what is freed comes back under its id */
 	bool is_mesh;
 };
 
@@ -52,9 +52,9 @@ struct bench_hook {
 	uint32_t kind; /* enum ttmem_kind */
 	uint64_t size;
 	unsigned batch_len; /* operations */
-	unsigned calls;	    /* of hooks, in one operation */
+	unsigned calls;     /* of hooks, in one operation */
 	unsigned records;   /* 64 bytes each, in one operation */
-	bool off;	    /* tracking is off */
+	bool off;           /* tracking is off */
 };
 
 extern const struct bench_hook bench_hooks[];

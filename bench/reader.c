@@ -30,7 +30,7 @@ struct bench_reader {
 
 /* The reading process's own. */
 struct position {
-	uint64_t next;	     /* record */
+	uint64_t next;       /* record */
 	uint64_t extent_off; /* 0: not known yet */
 };
 
@@ -53,13 +53,13 @@ static void lane_locate(int fd, uint32_t lane)
 		return;
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)
 		if (directory[i] == word)
-			positions[lane].extent_off =
-				TTM_EXTENTS_OFF + (uint64_t)i * TTM_EXTENT_SIZE;
+			positions[lane].extent_off = TTM_EXTENTS_OFF +
+				(uint64_t)i * TTM_EXTENT_SIZE;
 }
 
 /* Reads [from, to) into the same places of our copy. */
-static bool records_read(int fd, uint64_t extent_off, uint64_t from,
-	uint64_t to)
+static bool records_read(
+	int fd, uint64_t extent_off, uint64_t from, uint64_t to)
 {
 	uint64_t first = from % TTM_LANE_RECORDS, len = to - from;
 	uint64_t before_wrap = TTM_LANE_RECORDS - first;
@@ -105,8 +105,8 @@ static void segment_drain(struct bench_reader *shared, int fd)
 	struct ttm_header_live live;
 	uint32_t lane, len;
 
-	if (!read_at(fd, &live, sizeof(live),
-		    offsetof(struct ttm_header, live)))
+	if (!read_at(
+		    fd, &live, sizeof(live), offsetof(struct ttm_header, live)))
 		return;
 	len = live.lanes_len < LANES_MAX ? (uint32_t)live.lanes_len : LANES_MAX;
 	if (!read_at(fd, controls, len * sizeof(controls[0]), TTM_LANES_OFF))
@@ -153,22 +153,23 @@ struct bench_reader *bench_reader_start(void)
 {
 	struct bench_reader *reader = mmap(NULL, sizeof(*reader),
 		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t parent = getpid();
+	pid_t parent = getpid(), pid;
 
 	if (reader == MAP_FAILED)
 		return NULL;
 	sem_init(&reader->wake, 1, 0);
-	reader->pid = fork();
-	if (reader->pid < 0) {
+	pid = fork();
+	if (pid < 0) {
 		munmap(reader, sizeof(*reader));
 		return NULL;
 	}
-	if (reader->pid == 0) {
+	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() == parent)
 			reader_main(reader);
 		_exit(0);
 	}
+	reader->pid = pid;
 	return reader;
 }
 
@@ -186,8 +187,8 @@ void bench_reader_poll(
 		sem_post(&reader->wake);
 }
 
-void bench_reader_counts(const struct bench_reader *reader,
-	uint64_t *ret_read, uint64_t *ret_missed)
+void bench_reader_counts(const struct bench_reader *reader, uint64_t *ret_read,
+	uint64_t *ret_missed)
 {
 	*ret_read = ttm_load(&reader->read); /* relaxed: see lane_drain */
 	*ret_missed = ttm_load(&reader->missed);

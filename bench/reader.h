@@ -22,8 +22,8 @@ void bench_reader_poll(
 	struct bench_reader *reader, bool on, const char *segment);
 
 /* What it has read since it started, and what was overwritten before. */
-void bench_reader_counts(const struct bench_reader *reader,
-	uint64_t *ret_read, uint64_t *ret_missed);
+void bench_reader_counts(const struct bench_reader *reader, uint64_t *ret_read,
+	uint64_t *ret_missed);
 
 /* Ends the process. */
 void bench_reader_stop(struct bench_reader *reader);

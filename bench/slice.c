@@ -98,6 +98,7 @@ void bench_slice_run(struct bench_slice *slice, const struct bench_time *time,
 	uint64_t wall_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 	uint64_t begin = ttm_clock_now(), end, ticks;
 
+	slice->begin = begin;
 	slice->samples_len = 0;
 	do {
 		ticks = batch_run(slice, side, floor, &end);

@@ -14,14 +14,15 @@ struct bench_slice {
 	uint32_t *samples; /* ticks of each batch */
 	uint32_t *sorted;
 	unsigned samples_len;
-	double busy; /* share of the time that the thread was running */
+	uint64_t begin; /* the clock */
+	double busy;    /* share of the time that the thread was running */
 };
 
 /* Ticks of the clock. */
 struct bench_time {
 	double ns_per_tick;
 	uint64_t slice_ticks;
-	uint64_t warm_ticks; /* at the start of a slice: not counted */
+	uint64_t warm_ticks;  /* at the start of a slice: not counted */
 	uint32_t empty_ticks; /* of a batch of nothing */
 };
 

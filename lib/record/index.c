@@ -125,7 +125,7 @@ static bool level_is_crowded(const struct ttm_level *level)
 uint64_t *ttm_index_insert(
 	struct ttm_process *process, const struct ttm_key *key, uint32_t slot)
 {
-	uint64_t entry = key->tag | (slot + 1);
+	uint64_t entry = ttm_entry(key, slot);
 	struct ttm_level *level;
 	uint64_t *place;
 	int number;

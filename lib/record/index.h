@@ -153,26 +153,56 @@ static inline uint64_t *ttm_probe_next(
 	return NULL;
 }
 
-/* The same for entries with this tag only: the one loop that has to be fast. */
-static inline uint64_t *ttm_probe_next_tagged(
-	struct ttm_probe *probe, uint64_t tag, uint64_t *ret_entry)
+/*
+ * The first entry of a bucket with this tag, or 0; *ret_at is its number. One of
+ * the two loops that have to be fast.
+ */
+static inline uint64_t ttm_bucket_find(
+	const struct ttm_bucket *bucket, uint64_t tag, unsigned *ret_at)
 {
-	uint64_t entry, *entries;
+	uint64_t entry;
 	unsigned i;
 
-	do {
-		entries = probe->bucket->entries;
-		for (i = probe->at; i < 7; i++) {
-			/* pairs(index-entry): acquire, with bucket_put */
-			entry = ttm_load_acquire(&entries[i]);
-			if ((entry ^ tag) >> 24 != 0)
-				continue;
-			probe->at = i + 1;
-			*ret_entry = entry;
-			return &entries[i];
+#pragma GCC unroll 7
+	for (i = 0; i < 7; i++) {
+		/* pairs(index-entry): acquire, with bucket_put */
+		entry = ttm_load_acquire(&bucket->entries[i]);
+		if (TTM_UNLIKELY((entry ^ tag) >> 24 == 0)) {
+			*ret_at = i;
+			return entry;
 		}
-	} while (ttm_probe_next_bucket(probe));
-	return NULL;
+	}
+	return 0;
+}
+
+/*
+ * Whether the key may be in the index in another entry than `mine`, which may be
+ * 0. The other fast loop: an answer "no" is certain and needs no slot.
+ */
+static inline bool ttm_index_may_have(const struct ttm_process *process,
+	const struct ttm_key *key, uint64_t mine)
+{
+	struct ttm_probe probe;
+	uint64_t entry;
+	unsigned i;
+
+	ttm_probe_start(&probe, process, key->bucket_hash);
+	do {
+#pragma GCC unroll 7
+		for (i = 0; i < 7; i++) {
+			/* pairs(index-entry): acquire, with bucket_put */
+			entry = ttm_load_acquire(&probe.bucket->entries[i]);
+			if (TTM_UNLIKELY((entry ^ key->tag) >> 24 == 0) &&
+				entry != mine)
+				return true;
+		}
+	} while (ttm_probe_next_bucket(&probe));
+	return false;
+}
+
+static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)
+{
+	return key->tag | (slot + 1);
 }
 
 static inline uint32_t ttm_entry_slot(uint64_t entry)

@@ -35,6 +35,7 @@ static inline void ttm_lane_commit(
 	unsigned i;
 
 	/* relaxed: between the intent and the tail */
+#pragma GCC unroll 8
 	for (i = 0; i < 8; i++)
 		ttm_store(&place->w[i], record->w[i]);
 	TTM_TESTPOINT("record written");

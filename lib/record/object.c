@@ -93,30 +93,34 @@ static inline bool entry_stands(const uint64_t *place, uint64_t entry)
 	return ttm_load(place) == entry;
 }
 
+static inline bool entry_leads_to(struct ttm_process *process, uint64_t *place,
+	uint64_t entry, const struct ttm_key *key, struct found *ret_found)
+{
+	ret_found->place = place;
+	ret_found->slot = ttm_entry_slot(entry);
+	return slot_read(process, ret_found->slot, &ret_found->words) &&
+		words_have_key(&ret_found->words, key) &&
+		entry_stands(place, entry);
+}
+
 /*
  * The next live object with this key, of whatever epoch, in another slot than
  * `except`.
  */
-static inline bool found_next(struct ttm_process *process,
-	struct ttm_probe *probe, const struct ttm_key *key, uint32_t except,
-	struct found *ret_found)
+static bool found_next(struct ttm_process *process, struct ttm_probe *probe,
+	const struct ttm_key *key, uint32_t except, struct found *ret_found)
 {
-	uint64_t entry = 0;
+	uint64_t *place, entry = 0;
 
-	while ((ret_found->place = ttm_probe_next_tagged(
-			probe, key->tag, &entry)) != NULL) {
-		ret_found->slot = ttm_entry_slot(entry);
-		if (ret_found->slot == except)
-			continue;
-		if (slot_read(process, ret_found->slot, &ret_found->words) &&
-			words_have_key(&ret_found->words, key) &&
-			entry_stands(ret_found->place, entry))
+	while ((place = ttm_probe_next(probe, &entry)) != NULL)
+		if ((entry ^ key->tag) >> 24 == 0 &&
+			ttm_entry_slot(entry) != except &&
+			entry_leads_to(process, place, entry, key, ret_found))
 			return true;
-	}
 	return false;
 }
 
-static bool found_is_of(const struct found *found, uint64_t era)
+static inline bool found_is_of(const struct found *found, uint64_t era)
 {
 	return TTM_W1_EPOCH(found->words.w[1]) == (uint16_t)TTM_ERA_EPOCH(era);
 }
@@ -124,7 +128,7 @@ static bool found_is_of(const struct found *found, uint64_t era)
 /* -- the end of an object -------------------------------------------------------- */
 
 /* Of all who try, one gets true: it owns the slot then. */
-static bool slot_free(struct ttm_process *process, const struct found *found)
+static inline bool slot_free(struct ttm_process *process, const struct found *found)
 {
 	struct ttm_words *shared = ttm_slot_at(process, found->slot);
 	uint64_t live = found->words.w[0];
@@ -138,19 +142,20 @@ static bool slot_free(struct ttm_process *process, const struct found *found)
 	return true;
 }
 
-static void free_commit(
-	struct ttm_hook *hook, const struct found *found, unsigned flags)
+/* Makes the record out of what was found. */
+static inline void free_commit(
+	struct ttm_hook *hook, struct found *found, unsigned flags)
 {
-	struct ttm_words record = found->words;
+	uint64_t *w = found->words.w;
 
-	record.w[0] = TTM_W0(TTM_W0_GENERATION(record.w[0]) + 1, TTM_SLOT_FREE);
-	record.w[1] = TTM_W1_AS_RECORD(record.w[1], flags, TTM_RECORD_FREE);
-	record.w[3] = hook->now;
-	ttm_lane_commit(hook->lane, &record);
+	w[0] = TTM_W0(TTM_W0_GENERATION(w[0]) + 1, TTM_SLOT_FREE);
+	w[1] = TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE);
+	w[3] = hook->now;
+	ttm_lane_commit(hook->lane, &found->words);
 	ttm_supply_put(hook->process, hook->lane, found->slot);
 }
 
-static void free_count(struct ttm_hook *hook, struct ttm_block_device *block,
+static inline void free_count(struct ttm_hook *hook, struct ttm_block_device *block,
 	const struct found *found, unsigned flags)
 {
 	unsigned entry = TTM_W1_DEVICE(found->words.w[1]);
@@ -182,7 +187,7 @@ static void noop_commit(struct ttm_hook *hook)
 
 /* An operation of its own; somebody else may be faster. */
 static void found_end(struct ttm_hook *hook, struct ttm_block_device *block,
-	const struct found *found, unsigned flags)
+	struct found *found, unsigned flags)
 {
 	ttm_lane_begin(hook->lane);
 	if (!slot_free(hook->process, found)) {
@@ -197,8 +202,8 @@ static void found_end(struct ttm_hook *hook, struct ttm_block_device *block,
  * The one to free: of the current epoch if there is one, else an orphan. Objects
  * of the current epoch with one key are the same object to the caller.
  */
-static bool key_find(struct ttm_hook *hook, const struct ttm_key *key,
-	uint64_t era, struct found *ret_found)
+static TTM_COLD bool key_find_anywhere(struct ttm_hook *hook,
+	const struct ttm_key *key, uint64_t era, struct found *ret_found)
 {
 	struct found orphan = { 0 };
 	struct ttm_probe probe;
@@ -206,12 +211,30 @@ static bool key_find(struct ttm_hook *hook, const struct ttm_key *key,
 	ttm_probe_start(&probe, hook->process, key->bucket_hash);
 	while (found_next(
 		hook->process, &probe, key, TTM_SLOT_NONE, ret_found)) {
-		if (TTM_LIKELY(found_is_of(ret_found, era)))
+		if (found_is_of(ret_found, era))
 			return true;
 		orphan = *ret_found;
 	}
 	*ret_found = orphan;
 	return orphan.place != NULL;
+}
+
+/* Nearly always the first entry with its tag in the first bucket. */
+static inline bool key_find(struct ttm_hook *hook, const struct ttm_key *key,
+	uint64_t era, struct found *ret_found)
+{
+	struct ttm_probe probe;
+	uint64_t entry;
+	unsigned at;
+
+	ttm_probe_start(&probe, hook->process, key->bucket_hash);
+	entry = ttm_bucket_find(probe.bucket, key->tag, &at);
+	if (TTM_LIKELY(entry &&
+		    entry_leads_to(hook->process, &probe.bucket->entries[at],
+			    entry, key, ret_found) &&
+		    found_is_of(ret_found, era)))
+		return true;
+	return key_find_anywhere(hook, key, era, ret_found);
 }
 
 /* Within an operation that has begun; false if there is no such object. */
@@ -299,7 +322,7 @@ static bool found_locate(struct ttm_process *process, struct found *found)
 		found->words.w[5], found->words.w[2]);
 	ttm_probe_start(&probe, process, key.bucket_hash);
 	while ((found->place = ttm_probe_next(&probe, &entry)) != NULL)
-		if (entry == (key.tag | (found->slot + 1)))
+		if (entry == ttm_entry(&key, found->slot))
 			return true;
 	return false; /* freed meanwhile, or not inserted yet */
 }
@@ -370,7 +393,7 @@ static void dispatch_count(struct put *put, const struct found *found)
 }
 
 /* What is live under the key now: a dispatch, or the turn of the new object. */
-static inline bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
+static bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
 {
 	struct ttm_probe probe;
 	struct found found;
@@ -429,12 +452,13 @@ static inline void slot_write(
 	TTM_TESTPOINT("slot live");
 }
 
-static void alloc_commit(struct put *put, unsigned flags)
+/* Makes the record out of the slot's words: their w1 is a record's from now on. */
+static inline void alloc_commit(struct put *put, unsigned flags)
 {
-	struct ttm_words record = put->mine.words;
+	uint64_t *w = put->mine.words.w;
 
-	record.w[1] = TTM_W1_AS_RECORD(record.w[1], flags, TTM_RECORD_ALLOC);
-	ttm_lane_commit(put->hook->lane, &record);
+	w[1] = TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_ALLOC);
+	ttm_lane_commit(put->hook->lane, &put->mine.words);
 }
 
 static inline void alloc_count(struct put *put)
@@ -451,13 +475,12 @@ static inline void alloc_count_commit(struct put *put)
 }
 
 enum rival {
-	RIVAL_EARLIER = 1,
-	RIVAL_LATER = 2,
-	RIVAL_ANY = 3,
+	RIVAL_EARLIER,
+	RIVAL_LATER,
 };
 
 /* Another object with our key, live and of our epoch. */
-static inline bool rival_next(struct put *put, struct ttm_probe *probe,
+static bool rival_next(struct put *put, struct ttm_probe *probe,
 	enum rival wanted, struct found *ret_found)
 {
 	enum rival rival;
@@ -468,13 +491,13 @@ static inline bool rival_next(struct put *put, struct ttm_probe *probe,
 			continue;
 		rival = is_later(ret_found, &put->mine) ? RIVAL_LATER :
 							  RIVAL_EARLIER;
-		if (rival & wanted)
+		if (rival == wanted)
 			return true;
 	}
 	return false;
 }
 
-static inline bool rival_find(
+static bool rival_find(
 	struct put *put, enum rival wanted, struct found *ret_found)
 {
 	struct ttm_probe probe;
@@ -538,7 +561,7 @@ static bool put_replaces(struct put *put)
 	return true;
 }
 
-/* There are other live objects with our key: see the top of this file. */
+/* There may be other live objects with our key: see the top of this file. */
 static TTM_COLD void put_settle(struct put *put)
 {
 	struct ttm_probe probe;
@@ -571,16 +594,18 @@ void ttm_object_put(
 	struct ttm_hook *hook, unsigned device, const struct ttm_object *object)
 {
 	struct ttm_process *process = hook->process;
-	struct put put = { .hook = hook, .object = object };
-	struct found rival;
-	uint8_t turn;
+	struct put put;
+	uint8_t turn = 0;
 
+	put.hook = hook;
+	put.object = object;
 	put.device = &process->devices[device];
 	put.block = ttm_lane_block(process, hook->lane, device);
 	put.era = ttm_device_era(put.device);
 	ttm_key_set(
 		&put.key, device, object->figure, object->program, object->id);
-	if (TTM_LIKELY(put.block != NULL) && put_is_dispatch(&put, &turn))
+	if (TTM_UNLIKELY(ttm_index_may_have(process, &put.key, 0)) &&
+		put.block && put_is_dispatch(&put, &turn))
 		return;
 	if (TTM_UNLIKELY(!put.block ||
 		    !ttm_supply_take(process, hook->lane, &put.mine.slot))) {
@@ -595,7 +620,8 @@ void ttm_object_put(
 	TTM_TESTPOINT("index entered");
 	if (TTM_UNLIKELY(!put.mine.place))
 		put_undo(&put, device);
-	else if (TTM_UNLIKELY(rival_find(&put, RIVAL_ANY, &rival)))
+	else if (TTM_UNLIKELY(ttm_index_may_have(process, &put.key,
+			 ttm_entry(&put.key, put.mine.slot))))
 		put_settle(&put);
 	else
 		alloc_count_commit(&put);

@@ -81,7 +81,9 @@ static struct child_report child_run(const char *action)
 	if (!pid) {
 		dup2(pipe_fds[1], 3);
 		execl(program, program, "child", action, (char *)NULL);
-		_exit(127);
+		/* An emulator cannot always. The library is as new here: this
+		 * process has not called it yet. */
+		child_main(action);
 	}
 	close(pipe_fds[1]);
 	TEST_ASSERT_EQUAL_INT((int)sizeof(report),

@@ -14,9 +14,12 @@ static int name_read(const struct segment_reading *r, uint32_t id)
 		128 * (uint64_t)((id - 1) % SEGMENT_NAMES_PER_EXTENT);
 	uint64_t length;
 
-	if (!extent || segment_is_zero(s, off, 128))
+	if (!extent)
 		return 0;
+	/* The length is stored last: without it, the text is in the making. */
 	length = segment_get64(s, off);
+	if (!length)
+		return 0;
 	name->id = id;
 	name->length = (uint32_t)length;
 	name->truncated = length >> 32;

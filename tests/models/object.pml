@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects come, are replaced, and go: lib/record/object.c and index.c.
+ *
+ * Threads put and remove objects of one or two keys. A slot's generation tells its
+ * state: 0 free, 1 writing, 2 live, 3 free again ... A place is an entry of the
+ * key's bucket: 0, or key and slot. The supply is a set, from which anybody may
+ * take any slot: more than the caches of the lanes and the stack allow. One epoch.
+ *
+ * A scenario (see the end) is a list of operations for each thread, and says which
+ * final states are right. What is checked:
+ *
+ *   always   a slot that comes back to the supply was not there, nobody writes a
+ *            slot that is not its own, an entry that is cleared is the slot's own
+ *   at rest  at most one live slot per key; it has one entry, other slots none;
+ *            every slot is live or in the supply; allocs - frees == live slots;
+ *            puts == allocs + dispatches; and what is live is what some order of
+ *            the operations leaves, where one that began after another had
+ *            returned comes after it
+ *
+ * Memory is sequentially consistent, for each word that passes something on is
+ * stored with release (or a CAS) and loaded with acquire. The exception is the CAS
+ * of the insertion, whose store may be seen after the loads that follow: see
+ * NO_FENCE_AFTER_CAS.
+ */
+#ifndef SLOTS
+#define SLOTS 3
+#endif
+#ifndef PLACES
+#define PLACES 3
+#endif
+#ifndef TURNS
+#define TURNS 16	/* 256 in the code */
+#endif
+#define OPS 3		/* per thread */
+#define NONE 15
+
+#define IS_LIVE(g) ((g) % 3 == 2)
+#define ENTRY(key, slot) ((key) * SLOTS + (slot) + 1)
+#define ENTRY_KEY(e) (((e) - 1) / SLOTS)
+#define ENTRY_SLOT(e) (((e) - 1) % SLOTS)
+
+/* Operations: put a value under a key, remove the key. A value is at most 9. */
+#define PUT(key, value) (100 + (key) * 10 + (value))
+#define REMOVE(key) (200 + (key) * 10)
+#define OP_IS_PUT(op) ((op) < 200)
+#define OP_KEY(op) (((op) % 100) / 10)
+#define OP_VALUE(op) ((op) % 10)
+
+#include "object_scenarios.h"
+
+byte op[THREADS * OPS];
+
+/* slots */
+byte generation[SLOTS];
+byte body_key[SLOTS];
+byte body_turn[SLOTS];
+byte body_value[SLOTS];	/* size and cores of a kernel */
+
+byte place[PLACES];	/* the bucket */
+bool supply[SLOTS];
+
+/* the counters, summed over the lanes */
+byte allocs, frees, dispatches, puts;
+
+/* ghosts */
+byte done;		/* threads that have finished */
+byte began[THREADS * OPS];	/* 0 not begun, 1 began, 2 returned, 3 outdated */
+
+/*
+ * An operation begins: the puts that had returned before cannot be the last word on
+ * the key any more, and a put says the same of removes.
+ */
+inline note_begin()
+{
+	d_step {
+		i = 0;
+		do
+		:: i < THREADS * OPS ->
+			if
+			:: began[i] == 2 && OP_KEY(op[i]) == key &&
+			   (OP_IS_PUT(op[i]) || OP_IS_PUT(op[my])) ->
+				began[i] = 3
+			:: else
+			fi;
+			i++
+		:: else -> break
+		od;
+		i = 0;
+		began[my] = 1
+	}
+}
+
+/* Mutants of found_next() */
+#ifdef NO_SLOT_RECHECK
+#define SLOT_CHANGED false
+#else
+#define SLOT_CHANGED (generation[f_slot] != f_gen)
+#endif
+#ifdef NO_ENTRY_STANDS
+#define ENTRY_STANDS true
+#else
+#define ENTRY_STANDS (place[at - 1] == e)
+#endif
+
+/*
+ * found_next(), rival_next(): the next live object with this key. `wanted` is an
+ * expression on f_turn and f_slot. Sets f_place, NONE if there is none.
+ */
+inline found_next(except, wanted)
+{
+	f_place = NONE;
+	do
+	:: at == PLACES -> break
+	:: at < PLACES ->
+		d_step {	/* ttm_probe_next_tagged: load of an entry */
+			e = place[at];
+			at++
+		}
+		if
+		:: e == 0 || ENTRY_KEY(e) != key || ENTRY_SLOT(e) == except
+		:: else ->
+			d_step {	/* slot_read: first load of w0 */
+				f_slot = ENTRY_SLOT(e);
+				f_gen = generation[f_slot]
+			}
+			if
+			:: !IS_LIVE(f_gen)
+			:: else ->
+				d_step {	/* slot_read: the body */
+					f_key = body_key[f_slot];
+					f_turn = body_turn[f_slot];
+					f_value = body_value[f_slot]
+				}
+				/* slot_read: w0 again */
+				if
+				:: SLOT_CHANGED
+				:: else ->
+					/* words_have_key, then entry_stands */
+					if
+					:: f_key == key && (wanted) &&
+					   ENTRY_STANDS ->
+						f_place = at - 1;
+						break
+					:: else
+					fi
+				fi
+			fi
+		fi
+	od;
+	atomic {
+		e = 0;
+		f_key = 0;
+		if
+		:: f_place == NONE ->
+			at = 0;
+			f_slot = 0;
+			f_gen = 0;
+			f_turn = 0;
+			f_value = 0
+		:: else
+		fi
+	}
+}
+
+/* is_later(): signed difference of the turns, then the slot. */
+#define TURN_DIFF(a, b) (((a) + TURNS - (b)) % TURNS)
+#define TURN_SIGNED_MORE(d) ((d) != 0 && (d) < TURNS / 2)
+#ifdef FIX_TURN_HALF	/* exactly half way round is a tie, too */
+#define TURN_TIE(d) ((d) == 0 || (d) == TURNS / 2)
+#else
+#define TURN_TIE(d) ((d) == 0)
+#endif
+#define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
+	(TURN_SIGNED_MORE(TURN_DIFF(a_turn, b_turn)) || \
+		(TURN_TIE(TURN_DIFF(a_turn, b_turn)) && (a_slot) > (b_slot)))
+#define RIVAL_LATER IS_LATER(f_turn, f_slot, turn, mine)
+#define RIVAL_EARLIER (!RIVAL_LATER)
+
+#define MINE_STANDS (generation[mine] == mine_gen)
+
+/* slot_free(): sets `won`. */
+inline slot_free(s, g, p)
+{
+#ifdef FREE_WITHOUT_CAS
+	if
+	:: generation[s] == g -> generation[s] = g + 1; won = true
+	:: else -> won = false
+	fi;
+#else
+	d_step {
+		won = (generation[s] == g);
+		if
+		:: won -> generation[s] = g + 1
+		:: else
+		fi
+	}
+#endif
+	if
+	:: !won
+	:: else ->
+#ifdef RECYCLE_BEFORE_CLEAR
+		recycle(s);
+#endif
+		d_step {	/* ttm_index_clear */
+			assert(place[p] == ENTRY(key, s));
+			place[p] = 0
+		}
+	fi
+}
+
+/* ttm_supply_put() */
+inline recycle(s)
+{
+	d_step {
+		assert(!supply[s]);
+		supply[s] = true
+	}
+}
+
+/* free_commit(), with or without free_count() */
+inline free_commit(s, counted)
+{
+#ifdef RECYCLE_BEFORE_CLEAR
+	frees = frees + counted
+#else
+	d_step {
+		frees = frees + counted;
+		assert(!supply[s]);
+		supply[s] = true
+	}
+#endif
+}
+
+/* found_end() */
+inline found_end()
+{
+	slot_free(f_slot, f_gen, f_place);
+	if
+	:: won -> free_commit(f_slot, 1)
+	:: else
+	fi;
+	won = false
+}
+
+/* ttm_object_remove() */
+inline remove()
+{
+#ifdef FIX_REMOVE_ALL
+	/* What was replaced goes first, the one that stands last. */
+	do
+	:: b_gen = 0;
+	   at = 0;
+	   do
+	   :: found_next(NONE, true);
+	      if
+	      :: f_place == NONE -> break
+	      :: f_place != NONE && b_gen == 0 ->
+	         d_step { b_gen = f_gen; b_slot = f_slot; b_turn = f_turn; b_place = f_place }
+	      :: else ->
+	         /* two of them: the earlier one was replaced, if the later still stands */
+	         if
+	         :: IS_LATER(f_turn, f_slot, b_turn, b_slot) ->
+	            d_step {
+	                i = f_gen; f_gen = b_gen; b_gen = i;
+	                i = f_slot; f_slot = b_slot; b_slot = i;
+	                i = f_turn; f_turn = b_turn; b_turn = i;
+	                i = f_place; f_place = b_place; b_place = i; i = 0 }
+	         :: else
+	         fi;
+	         if
+	         :: generation[b_slot] != b_gen -> at = 0; b_gen = 0
+	         :: else -> found_end()
+	         fi
+	      fi
+	   od;
+	   if
+	   :: b_gen == 0 -> break
+	   :: else ->
+	      slot_free(b_slot, b_gen, b_place);
+	      if
+	      :: won -> free_commit(b_slot, 1); won = false; break
+	      :: else
+	      fi
+	   fi
+	od;
+	atomic { b_gen = 0; b_slot = 0; b_turn = 0; b_place = 0 }
+#else
+	at = 0;
+	do
+	:: found_next(NONE, true);
+	   if
+	   :: f_place == NONE -> break	/* FREE_UNKNOWN */
+	   :: else ->
+		slot_free(f_slot, f_gen, f_place);
+		if
+		:: won -> free_commit(f_slot, 1); won = false; break
+		:: else -> at = 0
+		fi
+	   fi
+	od
+#endif
+}
+
+/* ttm_supply_take(): any that is there. */
+inline supply_take()
+{
+	atomic {
+		if
+		:: supply[0] -> mine = 0
+		:: supply[1] -> mine = 1
+#if SLOTS > 2
+		:: supply[2] -> mine = 2
+#endif
+#if SLOTS > 3
+		:: supply[3] -> mine = 3
+#endif
+		fi;
+		supply[mine] = false
+	}
+}
+
+/* slot_write() */
+inline slot_write()
+{
+	mine_gen = generation[mine];
+	d_step {
+		assert(mine_gen % 3 == 0);
+		generation[mine] = mine_gen + 1
+	}
+	d_step {
+		assert(generation[mine] == mine_gen + 1);
+		body_key[mine] = key;
+		body_turn[mine] = turn;
+		body_value[mine] = OP_VALUE(op[my])
+	}
+	d_step {
+		assert(generation[mine] == mine_gen + 1);
+		mine_gen = mine_gen + 2;
+		generation[mine] = mine_gen
+	}
+}
+
+/* bucket_put(): a full bucket would get an overflow line, here it is tried again. */
+inline index_insert()
+{
+	atomic {
+		if
+		:: place[0] == 0 -> mine_place = 0
+		:: place[1] == 0 -> mine_place = 1
+#if PLACES > 2
+		:: place[2] == 0 -> mine_place = 2
+#endif
+#if PLACES > 3
+		:: place[3] == 0 -> mine_place = 3
+#endif
+		fi;
+		place[mine_place] = ENTRY(key, mine)
+	}
+}
+
+/* put_is_dispatch(): sets `over`, or `turn` */
+inline put_is_dispatch()
+{
+	turn = 0;
+	at = 0;
+	do
+	:: found_next(NONE, true);
+	   if
+	   :: f_place == NONE -> break
+	   :: else ->
+		if
+		:: KERNELS && f_value == OP_VALUE(op[my]) ->
+			dispatches++;
+			over = true;
+			break
+		:: else -> turn = (f_turn + 1) % TURNS
+		fi
+	   fi
+	od
+}
+
+/* rival_find(RIVAL_ANY) */
+inline rival_any()
+{
+	at = 0;
+	found_next(mine, true);
+	rival = (f_place != NONE)
+}
+
+/* put_superseded() */
+inline put_superseded()
+{
+	if
+	:: KERNELS && f_value == OP_VALUE(op[my]) ->
+		slot_free(mine, mine_gen, mine_place);
+		if
+		:: won ->
+			free_commit(mine, 0);
+			dispatches++
+		:: else -> allocs++	/* the later one took ours over */
+		fi;
+		won = false
+	:: else ->
+		allocs++;
+		slot_free(mine, mine_gen, mine_place);	/* found_end(mine) */
+		if
+		:: won -> free_commit(mine, 1)
+		:: else
+		fi;
+		won = false
+	fi
+}
+
+/* put_takes_over(): sets `over` */
+inline put_takes_over()
+{
+	at = 0;
+	do
+	:: found_next(mine, RIVAL_EARLIER && f_value == OP_VALUE(op[my]));
+	   if
+	   :: f_place == NONE -> break
+	   :: else ->
+#ifdef FIX_MINE_STANDS
+		if
+		:: !MINE_STANDS -> break
+		:: else
+		fi;
+#endif
+		slot_free(f_slot, f_gen, f_place);
+		if
+		:: won ->
+			free_commit(f_slot, 0);
+			dispatches++;
+			won = false;
+			over = true;
+			break
+		:: else
+		fi
+	   fi
+	od
+}
+
+/* put_settle() */
+inline put_settle()
+{
+	at = 0;
+	found_next(mine, RIVAL_LATER);
+	if
+	:: f_place != NONE -> put_superseded()
+	:: else ->
+		if
+		:: KERNELS -> put_takes_over()
+		:: else
+		fi;
+		if
+		:: !over -> allocs++
+		:: else -> over = false
+		fi;
+		at = 0;
+		do
+		:: found_next(mine, RIVAL_EARLIER);
+		   if
+		   :: f_place == NONE -> break
+		   :: else ->
+#ifdef FIX_MINE_STANDS
+			if
+			:: !MINE_STANDS -> break
+			:: else
+			fi;
+#endif
+			found_end()
+		   fi
+		od
+	fi
+}
+
+/* ttm_object_put() */
+inline put()
+{
+	put_is_dispatch();
+	if
+	:: over -> over = false
+	:: else ->
+		supply_take();
+		slot_write();
+#ifdef NO_FENCE_AFTER_CAS
+		/*
+		 * What a machine may do whose CAS is a pair of exclusive load
+		 * and store: the loads that follow are done before the store is
+		 * seen by others.
+		 */
+		if
+		:: rival_any(); index_insert()
+		:: index_insert(); rival_any()
+		fi;
+#else
+		index_insert();
+#ifndef NO_RESCAN
+		rival_any();
+#endif
+#endif
+		if
+		:: rival -> put_settle()
+		:: else -> allocs++
+		fi
+	fi;
+	puts++
+}
+
+proctype Thread(byte me)
+{
+	byte my = me * OPS;	/* current operation */
+	byte key, turn, mine = NONE, mine_gen, mine_place;
+	byte at, e, f_place, f_slot, f_gen, f_key, f_turn, f_value;
+	byte i;
+#ifdef FIX_REMOVE_ALL
+	byte b_gen, b_slot, b_turn, b_place;
+#endif
+	bool won, over, rival;
+
+	do
+	:: my == (me + 1) * OPS || op[my] == 0 -> break
+	:: else ->
+		key = OP_KEY(op[my]);
+		note_begin();
+		if
+		:: OP_IS_PUT(op[my]) -> put()
+		:: else -> remove()
+		fi;
+		atomic {
+			began[my] = 2;
+			my++;
+			key = 0; turn = 0; mine = NONE; mine_gen = 0;
+			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
+			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
+			won = false; over = false; rival = false
+		}
+	od;
+	done++
+}
+
+/* Everybody has finished. */
+inline check_rest()
+{
+	d_step {
+		live = 0;
+		k = 0;
+		do
+		:: k < KEYS ->
+			live_of_key = 0;
+			which = NONE;
+			s = 0;
+			do
+			:: s < SLOTS ->
+				if
+				:: IS_LIVE(generation[s]) && body_key[s] == k ->
+					live_of_key++;
+					which = s
+				:: else
+				fi;
+				s++
+			:: else -> break
+			od;
+			assert(live_of_key <= 1);
+			live = live + live_of_key;
+
+			/* Is there an operation that may have been the last? */
+			right = false;
+			s = 0;
+			do
+			:: s < THREADS * OPS ->
+				if
+				:: op[s] == 0 || OP_KEY(op[s]) != k
+				:: else ->
+					if
+					:: began[s] == 2 && OP_IS_PUT(op[s]) &&
+					   live_of_key == 1 &&
+					   OP_VALUE(op[s]) == body_value[which] ->
+						right = true
+					:: began[s] == 2 && !OP_IS_PUT(op[s]) &&
+					   live_of_key == 0 ->
+						right = true
+					:: else
+					fi
+				fi;
+				s++
+			:: else -> break
+			od;
+			assert(right);
+			k++
+		:: else -> break
+		od;
+
+		s = 0;
+		do
+		:: s < SLOTS ->
+			entries = 0;
+			k = 0;
+			do
+			:: k < PLACES ->
+				if
+				:: place[k] == 0
+				:: place[k] != 0 && ENTRY_SLOT(place[k]) == s ->
+					entries++;
+					assert(ENTRY_KEY(place[k]) == body_key[s])
+				:: else
+				fi;
+				k++
+			:: else -> break
+			od;
+			assert(entries == (IS_LIVE(generation[s]) -> 1 : 0));
+			assert(supply[s] == !IS_LIVE(generation[s]));
+			s++
+		:: else -> break
+		od;
+
+		assert(allocs - frees == live);
+		assert(puts == allocs + dispatches - INITIAL);
+#ifdef CHECK_MORE
+		assert(CHECK_MORE)
+#endif
+	}
+}
+
+init
+{
+	byte s, k, live, live_of_key, which, entries;
+	bool right;
+
+	d_step {
+		s = 0;
+		do
+		:: s < SLOTS -> supply[s] = true; s++
+		:: else -> break
+		od;
+#if INITIAL
+		/* An object of key 0 that is live from the beginning. */
+		supply[INITIAL_SLOT] = false;
+		generation[INITIAL_SLOT] = 2;
+		body_turn[INITIAL_SLOT] = INITIAL_TURN;
+		place[INITIAL_PLACE] = ENTRY(0, INITIAL_SLOT);
+		allocs = 1;
+#endif
+		SCRIPT
+	}
+	atomic {
+		run Thread(0);
+		run Thread(1);
+#if THREADS > 2
+		run Thread(2);
+#endif
+	}
+	done == THREADS;
+	check_rest()
+}
