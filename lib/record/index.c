@@ -4,80 +4,73 @@
 
 #include <errno.h>
 
-#define LEVEL0_LINES 512u
-#define LEVEL_GROWTH_SHIFT 3
-
-static uint64_t level_lines(int number)
-{
-	return (uint64_t)LEVEL0_LINES << (LEVEL_GROWTH_SHIFT * number);
-}
+#define FIRST_LINES 512u
+#define GROWTH_SHIFT 3
+#define LINES_MAX (FIRST_LINES << (4 * GROWTH_SHIFT))
 
 /* As many overflow lines again as half the first lines, behind those. */
-static size_t level_size(int number)
+static size_t level_size(uint64_t lines)
 {
-	uint64_t lines = level_lines(number);
-
 	return sizeof(struct ttm_bucket) * (lines + lines / 2) +
 		sizeof(struct ttm_level);
 }
 
-static bool level_add(struct ttm_process *process, int number)
+static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 {
-	uint64_t lines = level_lines(number);
-	struct ttm_bucket *memory;
+	struct ttm_bucket *memory = ttm_private_memory(level_size(lines));
 	struct ttm_level *level;
 
-	if (number >= (int)TTM_INDEX_LEVELS)
-		return false;
-	if (ttm_level_at(process, number))
-		return true;
-	memory = ttm_private_memory(level_size(number));
 	if (!memory)
-		return false;
+		return NULL;
 	level = (struct ttm_level *)(memory + lines + lines / 2);
+	level->older = older;
 	level->mask = lines - 1;
 	level->overflow_len = lines / 2;
 	level->lines = memory;
-	if (!ttm_pointer_publish(&process->levels[number], level))
-		ttm_private_memory_drop(memory, level_size(number));
+	return level;
+}
+
+static void level_drop(struct ttm_level *level)
+{
+	ttm_private_memory_drop(level->lines, level_size(level->mask + 1));
+}
+
+/* True if there is a newer level than `level` now, whoever made it. */
+static bool level_add(struct ttm_process *process, struct ttm_level *level)
+{
+	uint64_t lines = (level->mask + 1) << GROWTH_SHIFT;
+	struct ttm_level *newer;
+
+	if (ttm_level_newest(process) != level)
+		return true;
+	if (lines > LINES_MAX)
+		return false;
+	newer = level_make(lines, level);
+	if (!newer)
+		return false;
+	if (!ttm_pointer_replace(&process->newest_level, level, newer))
+		level_drop(newer);
 	return true;
 }
 
 int ttm_index_init(struct ttm_process *process)
 {
-	return level_add(process, 0) ? 0 : -ENOMEM;
+	struct ttm_level *level = level_make(FIRST_LINES, NULL);
+
+	if (!level)
+		return -ENOMEM;
+	ttm_pointer_publish(&process->newest_level, level);
+	return 0;
 }
 
 void ttm_index_drop(struct ttm_process *process)
 {
-	struct ttm_level *level;
-	int i;
+	struct ttm_level *level = ttm_level_newest(process), *older;
 
-	for (i = 0; i < (int)TTM_INDEX_LEVELS; i++) {
-		level = ttm_level_at(process, i);
-		if (level)
-			ttm_private_memory_drop(level->lines, level_size(i));
+	for (; level; level = older) {
+		older = level->older;
+		level_drop(level);
 	}
-}
-
-static uint64_t *bucket_put(struct ttm_bucket *bucket, uint64_t entry)
-{
-	unsigned i;
-
-	for (i = 0; i < 7; i++) {
-		/* relaxed: the CAS decides */
-		if (ttm_load(&bucket->entries[i]) != 0)
-			continue;
-		/* pairs(index-entry): full, with ttm_probe_next */
-		if (ttm_cas(&bucket->entries[i], 0, entry)) {
-			/* pairs(index-insert): full, with the same line on
-			 * another thread: of two equal keys at least one sees
-			 * the other when it looks again */
-			ttm_fence_after_cas();
-			return &bucket->entries[i];
-		}
-	}
-	return NULL;
 }
 
 /* Adds an empty line to the chain; false if the level has none left. */
@@ -97,52 +90,43 @@ static bool overflow_append(struct ttm_level *level, struct ttm_bucket *bucket)
 	return true;
 }
 
-static uint64_t *level_put(
-	struct ttm_level *level, uint64_t hash, uint64_t entry)
-{
-	struct ttm_bucket *bucket = &level->lines[hash & level->mask];
-	uint64_t *place, next;
-
-	for (;;) {
-		place = bucket_put(bucket, entry);
-		if (place)
-			return place;
-		/* pairs(index-line): acquire, with overflow_append */
-		next = ttm_load_acquire(&bucket->next);
-		if (next)
-			bucket = &level->lines[level->mask + next];
-		else if (!overflow_append(level, bucket))
-			return NULL;
-	}
-}
-
+/* A chain that needs a further line in a crowded level goes to a new one. */
 static bool level_is_crowded(const struct ttm_level *level)
 {
 	/* relaxed: when to grow is a matter of taste */
 	return ttm_load(&level->overflow_used) > level->overflow_len / 2;
 }
 
-uint64_t *ttm_index_insert(
-	struct ttm_process *process, const struct ttm_key *key, uint32_t slot)
+static uint64_t *level_put(struct ttm_process *process, struct ttm_level *level,
+	uint64_t hash, uint64_t entry)
 {
-	uint64_t entry = ttm_entry(key, slot);
+	struct ttm_bucket *bucket = ttm_level_bucket(level, hash);
+	uint64_t *place, next;
+
+	for (;;) {
+		place = ttm_bucket_put(bucket, entry);
+		if (place)
+			return place;
+		/* pairs(index-line): acquire, with overflow_append */
+		next = ttm_load_acquire(&bucket->next);
+		if (next)
+			bucket = &level->lines[level->mask + next];
+		else if ((level_is_crowded(level) &&
+				 level_add(process, level)) ||
+			!overflow_append(level, bucket))
+			return NULL;
+	}
+}
+
+TTM_COLD uint64_t *ttm_index_insert_slow(
+	struct ttm_process *process, uint64_t bucket_hash, uint64_t entry)
+{
 	struct ttm_level *level;
 	uint64_t *place;
-	int number;
 
-	for (number = ttm_level_newest(process); number < (int)TTM_INDEX_LEVELS;
-		number++) {
-		level = ttm_level_at(process, number);
-		if (!level)
-			break;
-		if (TTM_UNLIKELY(level_is_crowded(level)) &&
-			level_add(process, number + 1))
-			continue;
-		place = level_put(level, key->bucket_hash, entry);
-		if (TTM_LIKELY(place != NULL))
-			return place;
-		if (!level_add(process, number + 1))
-			break;
-	}
-	return NULL;
+	do {
+		level = ttm_level_newest(process);
+		place = level_put(process, level, bucket_hash, entry);
+	} while (!place && level_add(process, level));
+	return place;
 }

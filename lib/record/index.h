@@ -75,44 +75,31 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 
 /* A walk over the entries where a key may be. */
 struct ttm_probe {
-	const struct ttm_process *process;
 	const struct ttm_level *level;
 	struct ttm_bucket *bucket;
 	uint64_t hash;
-	int level_number;
 	unsigned at;
 };
 
-static inline struct ttm_level *ttm_level_at(
-	const struct ttm_process *process, int number)
+static inline struct ttm_level *ttm_level_newest(
+	const struct ttm_process *process)
 {
-	return ttm_pointer_load(&process->levels[number]);
+	return ttm_pointer_load(&process->newest_level);
 }
 
-static inline int ttm_level_newest(const struct ttm_process *process)
+static inline struct ttm_bucket *ttm_level_bucket(
+	const struct ttm_level *level, uint64_t hash)
 {
-	int number = 0;
-
-	while (number + 1 < (int)TTM_INDEX_LEVELS &&
-		ttm_level_at(process, number + 1))
-		number++;
-	return number;
-}
-
-static inline void ttm_probe_enter_level(struct ttm_probe *probe)
-{
-	probe->level = ttm_level_at(probe->process, probe->level_number);
-	probe->bucket = &probe->level->lines[probe->hash & probe->level->mask];
-	probe->at = 0;
+	return &level->lines[hash & level->mask];
 }
 
 static inline void ttm_probe_start(struct ttm_probe *probe,
 	const struct ttm_process *process, uint64_t bucket_hash)
 {
-	probe->process = process;
+	probe->level = ttm_level_newest(process);
+	probe->bucket = ttm_level_bucket(probe->level, bucket_hash);
 	probe->hash = bucket_hash;
-	probe->level_number = ttm_level_newest(process);
-	ttm_probe_enter_level(probe);
+	probe->at = 0;
 }
 
 static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
@@ -120,15 +107,15 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 	/* pairs(index-line): acquire, with overflow_append */
 	uint64_t next = ttm_load_acquire(&probe->bucket->next);
 
-	if (next) {
+	probe->at = 0;
+	if (TTM_UNLIKELY(next != 0)) {
 		probe->bucket = &probe->level->lines[probe->level->mask + next];
-		probe->at = 0;
 		return true;
 	}
-	if (probe->level_number == 0)
+	probe->level = probe->level->older;
+	if (TTM_LIKELY(!probe->level))
 		return false;
-	probe->level_number--;
-	ttm_probe_enter_level(probe);
+	probe->bucket = ttm_level_bucket(probe->level, probe->hash);
 	return true;
 }
 
@@ -141,7 +128,7 @@ static inline uint64_t *ttm_probe_next(
 	do {
 		while (probe->at < 7) {
 			place = &probe->bucket->entries[probe->at++];
-			/* pairs(index-entry): acquire, with bucket_put: the
+			/* pairs(index-entry): acquire, with ttm_bucket_put: the
 			 * slot is written */
 			entry = ttm_load_acquire(place);
 			if (entry) {
@@ -165,7 +152,7 @@ static inline uint64_t ttm_bucket_find(
 
 #pragma GCC unroll 7
 	for (i = 0; i < 7; i++) {
-		/* pairs(index-entry): acquire, with bucket_put */
+		/* pairs(index-entry): acquire, with ttm_bucket_put */
 		entry = ttm_load_acquire(&bucket->entries[i]);
 		if (TTM_UNLIKELY((entry ^ tag) >> 24 == 0)) {
 			*ret_at = i;
@@ -180,19 +167,19 @@ static inline uint64_t ttm_bucket_find(
  * 0. The other fast loop: an answer "no" is certain and needs no slot.
  */
 static inline bool ttm_index_may_have(const struct ttm_process *process,
-	const struct ttm_key *key, uint64_t mine)
+	uint64_t bucket_hash, uint64_t tag, uint64_t mine)
 {
 	struct ttm_probe probe;
 	uint64_t entry;
 	unsigned i;
 
-	ttm_probe_start(&probe, process, key->bucket_hash);
+	ttm_probe_start(&probe, process, bucket_hash);
 	do {
 #pragma GCC unroll 7
 		for (i = 0; i < 7; i++) {
-			/* pairs(index-entry): acquire, with bucket_put */
+			/* pairs(index-entry): acquire, with ttm_bucket_put */
 			entry = ttm_load_acquire(&probe.bucket->entries[i]);
-			if (TTM_UNLIKELY((entry ^ key->tag) >> 24 == 0) &&
+			if (TTM_UNLIKELY((entry ^ tag) >> 24 == 0) &&
 				entry != mine)
 				return true;
 		}
@@ -213,13 +200,47 @@ static inline uint32_t ttm_entry_slot(uint64_t entry)
 int ttm_index_init(struct ttm_process *process);
 void ttm_index_drop(struct ttm_process *process);
 
+uint64_t *ttm_index_insert_slow(
+	struct ttm_process *process, uint64_t bucket_hash, uint64_t entry);
+
+static inline uint64_t *ttm_bucket_put(
+	struct ttm_bucket *bucket, uint64_t entry)
+{
+	unsigned i;
+
+	for (i = 0; i < 7; i++) {
+		/* relaxed: the CAS decides */
+		if (ttm_load(&bucket->entries[i]) != 0)
+			continue;
+		/* pairs(index-entry): full, with whoever probes, and with
+		 * ttm_index_clear */
+		if (TTM_LIKELY(ttm_cas(&bucket->entries[i], 0, entry))) {
+			/* pairs(index-insert): full, with the same line on
+			 * another thread: of two equal keys at least one sees
+			 * the other when it looks again */
+			ttm_fence_after_cas();
+			return &bucket->entries[i];
+		}
+	}
+	return NULL;
+}
+
 /*
  * Puts the slot in. The place is the caller's to clear after it has won the CAS
  * that frees the slot. NULL without memory. Orders the insertion before whatever
  * the caller loads next.
  */
-uint64_t *ttm_index_insert(
-	struct ttm_process *process, const struct ttm_key *key, uint32_t slot);
+static inline uint64_t *ttm_index_insert(
+	struct ttm_process *process, uint64_t bucket_hash, uint64_t entry)
+{
+	uint64_t *place = ttm_bucket_put(
+		ttm_level_bucket(ttm_level_newest(process), bucket_hash),
+		entry);
+
+	if (TTM_LIKELY(place != NULL))
+		return place;
+	return ttm_index_insert_slow(process, bucket_hash, entry);
+}
 
 static inline void ttm_index_clear(uint64_t *place)
 {

@@ -128,7 +128,8 @@ static inline bool found_is_of(const struct found *found, uint64_t era)
 /* -- the end of an object -------------------------------------------------------- */
 
 /* Of all who try, one gets true: it owns the slot then. */
-static inline bool slot_free(struct ttm_process *process, const struct found *found)
+static inline bool slot_free(
+	struct ttm_process *process, const struct found *found)
 {
 	struct ttm_words *shared = ttm_slot_at(process, found->slot);
 	uint64_t live = found->words.w[0];
@@ -155,8 +156,9 @@ static inline void free_commit(
 	ttm_supply_put(hook->process, hook->lane, found->slot);
 }
 
-static inline void free_count(struct ttm_hook *hook, struct ttm_block_device *block,
-	const struct found *found, unsigned flags)
+static inline void free_count(struct ttm_hook *hook,
+	struct ttm_block_device *block, const struct found *found,
+	unsigned flags)
 {
 	unsigned entry = TTM_W1_DEVICE(found->words.w[1]);
 	unsigned figure = TTM_W1_FIGURE(found->words.w[1]);
@@ -506,6 +508,15 @@ static bool rival_find(
 	return rival_next(put, &probe, wanted, ret_found);
 }
 
+/* The slot goes back as if nothing had been; false if somebody else freed it. */
+static bool put_withdraw(struct put *put)
+{
+	if (!slot_free(put->hook->process, &put->mine))
+		return false;
+	free_commit(put->hook, &put->mine, TTM_FLAG_UNCOUNTED);
+	return true;
+}
+
 /* A later object of our key is live: ours was replaced before it was counted. */
 static void put_superseded(struct put *put, const struct found *later)
 {
@@ -514,12 +525,10 @@ static void put_superseded(struct put *put, const struct found *later)
 		found_end(put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
 		return;
 	}
-	if (!slot_free(put->hook->process, &put->mine)) {
+	if (put_withdraw(put))
+		dispatch_count(put, later);
+	else
 		alloc_count_commit(put); /* the later one took ours over */
-		return;
-	}
-	free_commit(put->hook, &put->mine, TTM_FLAG_UNCOUNTED);
-	dispatch_count(put, later);
 }
 
 /* The kernel was loaded by another thread a moment ago: its load stands. */
@@ -578,51 +587,99 @@ static TTM_COLD void put_settle(struct put *put)
 		found_end(put->hook, put->block, &other, TTM_FLAG_REPLACED);
 }
 
-/* No room in the index: the slot goes back as if nothing had been. */
-static TTM_COLD void put_undo(struct put *put, unsigned device)
+static TTM_COLD void put_no_index(struct put *put, unsigned device)
 {
 	uint64_t nowhere = 0;
 
 	put->mine.place = &nowhere;
-	if (slot_free(put->hook->process, &put->mine))
-		free_commit(put->hook, &put->mine, TTM_FLAG_UNCOUNTED);
+	put_withdraw(put);
 	ttm_loss(put->hook, TTMEM_LOSS_NO_INDEX, device, put->object->figure,
 		put->object->id, put->object->bytes);
+}
+
+/* Not counted yet: its slot and its index entry only. False if that failed. */
+static inline bool put_enter(struct put *put, unsigned device, uint8_t turn)
+{
+	struct ttm_hook *hook = put->hook;
+
+	if (TTM_UNLIKELY(!ttm_supply_take(
+		    hook->process, hook->lane, &put->mine.slot))) {
+		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, put->object->figure,
+			put->object->id, put->object->bytes);
+		return false;
+	}
+	ttm_lane_begin(hook->lane);
+	words_set(put, device, turn);
+	slot_write(hook->process, put->mine.slot, &put->mine.words);
+	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
+		ttm_entry(&put->key, put->mine.slot));
+	TTM_TESTPOINT("index entered");
+	if (TTM_UNLIKELY(!put->mine.place)) {
+		put_no_index(put, device);
+		return false;
+	}
+	return true;
+}
+
+static inline bool put_may_have_rivals(const struct put *put)
+{
+	return ttm_index_may_have(put->hook->process, put->key.bucket_hash,
+		put->key.tag, ttm_entry(&put->key, put->mine.slot));
+}
+
+/* Looks what is there before it enters: what is often replaced or dispatched. */
+static TTM_SLOW void put_carefully(struct put *put, unsigned device)
+{
+	uint8_t turn = 0;
+
+	if (ttm_index_may_have(put->hook->process, put->key.bucket_hash,
+		    put->key.tag, 0) &&
+		put_is_dispatch(put, &turn))
+		return;
+	if (!put_enter(put, device, turn))
+		return;
+	if (TTM_UNLIKELY(put_may_have_rivals(put)))
+		put_settle(put);
+	else
+		alloc_count_commit(put);
+}
+
+/*
+ * Enters at once and looks then. An id that was live already is an anomaly: it may
+ * cost more, and starts anew as the careful kind.
+ */
+static inline void put_boldly(struct put *put, unsigned device)
+{
+	struct found rival;
+
+	if (!put_enter(put, device, 0))
+		return;
+	if (TTM_UNLIKELY(put_may_have_rivals(put)) &&
+		(rival_find(put, RIVAL_EARLIER, &rival) ||
+			rival_find(put, RIVAL_LATER, &rival)) &&
+		put_withdraw(put))
+		put_carefully(put, device);
+	else
+		alloc_count_commit(put);
 }
 
 void ttm_object_put(
 	struct ttm_hook *hook, unsigned device, const struct ttm_object *object)
 {
-	struct ttm_process *process = hook->process;
 	struct put put;
-	uint8_t turn = 0;
 
 	put.hook = hook;
 	put.object = object;
-	put.device = &process->devices[device];
-	put.block = ttm_lane_block(process, hook->lane, device);
+	put.device = &hook->process->devices[device];
+	put.block = ttm_lane_block(hook->process, hook->lane, device);
 	put.era = ttm_device_era(put.device);
 	ttm_key_set(
 		&put.key, device, object->figure, object->program, object->id);
-	if (TTM_UNLIKELY(ttm_index_may_have(process, &put.key, 0)) &&
-		put.block && put_is_dispatch(&put, &turn))
-		return;
-	if (TTM_UNLIKELY(!put.block ||
-		    !ttm_supply_take(process, hook->lane, &put.mine.slot))) {
+	if (TTM_UNLIKELY(!put.block))
 		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, object->figure,
 			object->id, object->bytes);
-		return;
-	}
-	ttm_lane_begin(hook->lane);
-	words_set(&put, device, turn);
-	slot_write(process, put.mine.slot, &put.mine.words);
-	put.mine.place = ttm_index_insert(process, &put.key, put.mine.slot);
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!put.mine.place))
-		put_undo(&put, device);
-	else if (TTM_UNLIKELY(ttm_index_may_have(process, &put.key,
-			 ttm_entry(&put.key, put.mine.slot))))
-		put_settle(&put);
+	else if (object->figure < TTMEM_FIGURE_CB)
+		put_boldly(&put, device);
 	else
-		alloc_count_commit(&put);
+		put_carefully(&put, device);
 }

@@ -35,7 +35,6 @@
 #define TTM_NAME_EXTENTS_MAX 64u
 #define TTM_MESHES_PER_CHUNK 4096u
 #define TTM_MESH_CHUNKS_MAX 256u
-#define TTM_INDEX_LEVELS 5u
 
 #define TTM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -89,7 +88,8 @@ struct ttm_bucket {
 };
 
 struct ttm_level {
-	uint64_t mask; /* number of first lines - 1 */
+	struct ttm_level *older; /* NULL: the first */
+	uint64_t mask;           /* number of first lines - 1 */
 	uint64_t overflow_len;
 	uint64_t overflow_used;
 	struct ttm_bucket *lines; /* first lines, then overflow lines */
@@ -130,7 +130,7 @@ struct ttm_process {
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
 	/* index */
-	void *levels[TTM_INDEX_LEVELS]; /* struct ttm_level */
+	void *newest_level; /* struct ttm_level */
 
 	/* counter blocks and names */
 	void *blocks[TTM_BLOCK_EXTENTS_MAX];

@@ -81,26 +81,29 @@ static inline bool ttm_cas32(uint32_t *word, uint32_t expected, uint32_t value)
 		(volatile unsigned int *)word, expected, value);
 }
 
-/* A pointer that is published once; NULL before. */
+/* Pointers: whoever loads one sees what it points to as it was published. */
 static inline void *ttm_pointer_load(void *const *place)
 {
-	/* pairs(pointer): acquire, with ttm_pointer_publish */
+	/* pairs(pointer): acquire, with ttm_pointer_replace */
 	return (void *)AO_load_acquire((const volatile AO_t *)place);
+}
+
+static inline bool ttm_pointer_replace(
+	void **place, void *expected, void *value)
+{
+	/* pairs(pointer): full, with ttm_pointer_load */
+	return AO_compare_and_swap_full(
+		(volatile AO_t *)place, (AO_t)expected, (AO_t)value);
 }
 
 static inline bool ttm_pointer_publish(void **place, void *value)
 {
-	/* pairs(pointer): full, with ttm_pointer_load: what it points to is
-	 * written */
-	return AO_compare_and_swap_full(
-		(volatile AO_t *)place, (AO_t)NULL, (AO_t)value);
+	return ttm_pointer_replace(place, NULL, value);
 }
 
 static inline bool ttm_pointer_clear(void **place, void *expected)
 {
-	/* pairs(pointer): full, with ttm_pointer_load */
-	return AO_compare_and_swap_full(
-		(volatile AO_t *)place, (AO_t)expected, (AO_t)NULL);
+	return ttm_pointer_replace(place, expected, NULL);
 }
 
 /* Stores before it are seen before stores after it. Nothing on x86. */

@@ -178,6 +178,13 @@ inline found_next(except, wanted)
 #define RIVAL_EARLIER (!RIVAL_LATER)
 
 #define MINE_STANDS (generation[mine] == mine_gen)
+#if defined(FIX_KNOWN)
+#define MAY_END (MINE_STANDS || known[f_slot] == f_gen)
+#elif defined(FIX_MINE_STANDS)
+#define MAY_END MINE_STANDS
+#else
+#define MAY_END true
+#endif
 
 /* slot_free(): sets `won`. */
 inline slot_free(s, g, p)
@@ -374,7 +381,13 @@ inline put_is_dispatch()
 			dispatches++;
 			over = true;
 			break
-		:: else -> turn = (f_turn + 1) % TURNS
+		:: else ->
+			d_step {
+#ifdef FIX_KNOWN
+				known[f_slot] = f_gen;
+#endif
+				turn = (f_turn + 1) % TURNS
+			}
 		fi
 	   fi
 	od
@@ -421,12 +434,10 @@ inline put_takes_over()
 	   if
 	   :: f_place == NONE -> break
 	   :: else ->
-#ifdef FIX_MINE_STANDS
 		if
-		:: !MINE_STANDS -> break
+		:: !MAY_END -> goto next_take_over
 		:: else
 		fi;
-#endif
 		slot_free(f_slot, f_gen, f_place);
 		if
 		:: won ->
@@ -436,7 +447,8 @@ inline put_takes_over()
 			over = true;
 			break
 		:: else
-		fi
+		fi;
+next_take_over: skip
 	   fi
 	od
 }
@@ -463,13 +475,10 @@ inline put_settle()
 		   if
 		   :: f_place == NONE -> break
 		   :: else ->
-#ifdef FIX_MINE_STANDS
 			if
-			:: !MINE_STANDS -> break
+			:: MAY_END -> found_end()
 			:: else
-			fi;
-#endif
-			found_end()
+			fi
 		   fi
 		od
 	fi
@@ -518,6 +527,9 @@ proctype Thread(byte me)
 	byte b_gen, b_slot, b_turn, b_place;
 #endif
 	bool won, over, rival;
+#ifdef FIX_KNOWN
+	byte known[SLOTS];
+#endif
 
 	do
 	:: my == (me + 1) * OPS || op[my] == 0 -> break
@@ -534,7 +546,10 @@ proctype Thread(byte me)
 			key = 0; turn = 0; mine = NONE; mine_gen = 0;
 			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
 			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
-			won = false; over = false; rival = false
+			won = false; over = false; rival = false;
+#ifdef FIX_KNOWN
+			i = 0; do :: i < SLOTS -> known[i] = 0; i++ :: else -> break od; i = 0
+#endif
 		}
 	od;
 	done++

@@ -79,6 +79,11 @@
 #define INITIAL 1
 #define INITIAL_TURN (TURNS / 2 - 1)
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
+#elif defined(GEN)
+#define SCRIPT DO(0, 0, A0) DO(0, 1, A1) DO(0, 2, A2) DO(1, 0, B0) DO(1, 1, B1) DO(1, 2, B2)
+#ifndef THREADS
+#define THREADS 2
+#endif
 #endif
 
 #ifndef KERNELS
