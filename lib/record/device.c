@@ -54,13 +54,14 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 		head = ttm_load(&process->devices[i].head);
 		if (head == 0 && !make)
 			return false;
+		if (head == 0)
+			devices_len_raise(process, i + 1);
 		if (head == 0 &&
 			ttm_cas(&process->devices[i].head, 0,
 				TTM_DEVICE_HEAD(logical,
 					TTM_DEVICE_READY |
 						TTM_DEVICE_CURRENT))) {
 			TTM_TESTPOINT("device entry taken");
-			devices_len_raise(process, i + 1);
 			break;
 		}
 		head = ttm_load(&process->devices[i].head);

@@ -239,6 +239,24 @@ void *ttm_extent_at(struct ttm_process *process, void **place,
 	return extent;
 }
 
+void ttm_extent_give_back(struct ttm_process *process, uint32_t index)
+{
+	int fd = segment_fd(process);
+	int flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+
+	if (fd < 0 ||
+		mmap(process->extents[index], TTM_EXTENT_SIZE,
+			PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			0) == MAP_FAILED)
+		return;
+	/* relaxed: readers that come now find an extent less */
+	ttm_store32(&process->directory[index],
+		TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0));
+	if (fallocate(fd, flags, (off_t)extent_off(index), TTM_EXTENT_SIZE) < 0)
+		return; /* it stays as large as it was */
+}
+
 static void range_make_private(
 	void *memory, uint64_t off, uint64_t size, int fd)
 {

@@ -454,13 +454,13 @@ static inline void slot_write(
 	TTM_TESTPOINT("slot live");
 }
 
-/* Makes the record out of the slot's words: their w1 is a record's from now on. */
 static inline void alloc_commit(struct put *put, unsigned flags)
 {
-	uint64_t *w = put->mine.words.w;
+	uint64_t *w = put->mine.words.w, w1 = w[1];
 
-	w[1] = TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_ALLOC);
+	w[1] = TTM_W1_AS_RECORD(w1, flags, TTM_RECORD_ALLOC);
 	ttm_lane_commit(put->hook->lane, &put->mine.words);
+	w[1] = w1; /* with the turn: rivals may be compared yet */
 }
 
 static inline void alloc_count(struct put *put)

@@ -18,6 +18,7 @@
 #include "shm/text.h"
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
+#define SMALL_EXTENTS 4u
 
 /*
  * Without a name until it is complete. Where O_TMPFILE or /proc is missing it
@@ -185,19 +186,50 @@ void ttm_segment_discard(struct ttm_process *process)
 		close((int)process->fd);
 }
 
+static bool slots_have_survivors(const struct ttm_words *slots)
+{
+	size_t i;
+
+	/* relaxed: what other threads do at this moment comes too late */
+	for (i = 0; slots && i < TTM_SLOTS_PER_EXTENT; i++)
+		if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) == TTM_SLOT_LIVE)
+			return true;
+	return false;
+}
+
 static bool segment_has_survivors(struct ttm_process *process)
 {
-	const struct ttm_words *slots;
-	size_t extent, i;
+	size_t extent;
 
-	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++) {
-		slots = ttm_pointer_load(&process->slots[extent]);
-		for (i = 0; slots && i < TTM_SLOTS_PER_EXTENT; i++)
-			if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) ==
-				TTM_SLOT_LIVE)
-				return true;
-	}
+	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++)
+		if (slots_have_survivors(
+			    ttm_pointer_load(&process->slots[extent])))
+			return true;
 	return false;
+}
+
+/*
+ * Gives back what will hardly be read: history without an aggregator, and slots
+ * without an object. The survivors, names and counters stay, and so does all of a
+ * small segment.
+ */
+static void segment_shrink(struct ttm_process *process)
+{
+	uint32_t i, type;
+
+	/* relaxed: see below */
+	if (ttm_load(&process->header->live.extents_high) <= SMALL_EXTENTS)
+		return;
+	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
+		if (!process->extents[i])
+			continue;
+		/* relaxed: extents that are being made now stay */
+		type = TTM_EXTENT_TYPE(ttm_load32(&process->directory[i]));
+		if (type == TTM_EXTENT_LANE ||
+			(type == TTM_EXTENT_SLOTS &&
+				!slots_have_survivors(process->extents[i])))
+			ttm_extent_give_back(process, i);
+	}
 }
 
 void ttm_segment_end(struct ttm_process *process)
@@ -211,9 +243,13 @@ void ttm_segment_end(struct ttm_process *process)
 	directory = ttm_segment_directory_open(process);
 	if (directory < 0)
 		return;
-	if (!segment_has_survivors(process) &&
-		!ttm_directory_is_served(directory))
-		unlinkat(directory, process->file_name, 0);
+	/* An aggregator takes care of it, and reads it first. */
+	if (!ttm_directory_is_served(directory)) {
+		if (segment_has_survivors(process))
+			segment_shrink(process);
+		else
+			unlinkat(directory, process->file_name, 0);
+	}
 	TTM_TESTPOINT("segment removed");
 	close(directory);
 }

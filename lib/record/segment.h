@@ -56,6 +56,13 @@ void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
 /*
+ * Returns the memory of an extent to the filesystem when tracking ends. A hook that
+ * still runs finds private memory in its place: writing to the hole could kill the
+ * program if the filesystem is full by then.
+ */
+void ttm_extent_give_back(struct ttm_process *process, uint32_t index);
+
+/*
  * The extent of `type` that `*place` stands for, made and put there if it is
  * missing; NULL if it cannot be had.
  */
