@@ -172,7 +172,7 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 	return extent;
 }
 
-void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
+static void *extent_claim(struct ttm_process *process, uint32_t *ret_index)
 {
 	void *extent;
 	uint32_t index;
@@ -191,6 +191,16 @@ void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
 		return NULL;
 	}
 	*ret_index = index;
+	return extent;
+}
+
+void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
+{
+	int error = errno, cancel = ttm_cancel_hold();
+	void *extent = extent_claim(process, ret_index);
+
+	ttm_cancel_release(cancel);
+	errno = error;
 	return extent;
 }
 

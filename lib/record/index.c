@@ -3,9 +3,11 @@
 #include "record/index.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 #define FIRST_LINES 512u
 #define GROWTH_SHIFT 3
+#define HUGE_SIZE (2u << 20)
 #define LINES_MAX (FIRST_LINES << (4 * GROWTH_SHIFT))
 
 /* As many overflow lines again as half the first lines, behind those. */
@@ -22,6 +24,9 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 
 	if (!memory)
 		return NULL;
+	/* Random places in it: with large pages fewer of them are far away. */
+	if (level_size(lines) >= HUGE_SIZE)
+		madvise(memory, level_size(lines), MADV_HUGEPAGE);
 	level = (struct ttm_level *)(memory + lines + lines / 2);
 	level->older = older;
 	level->mask = lines - 1;

@@ -16,6 +16,7 @@
 #ifndef TTM_RECORD_PROCESS_H
 #define TTM_RECORD_PROCESS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -160,6 +161,23 @@ struct ttm_hook {
 /* Zeroed memory; NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);
 void ttm_private_memory_drop(void *memory, size_t size);
+
+/*
+ * Around everything that calls the kernel: a thread with a pending cancellation
+ * must not end half-way through. Async-signal-safe.
+ */
+static inline int ttm_cancel_hold(void)
+{
+	int before = PTHREAD_CANCEL_ENABLE;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void ttm_cancel_release(int before)
+{
+	pthread_setcancelstate(before, NULL);
+}
 
 /* The running process, or NULL. */
 struct ttm_process *ttm_process_now(void);

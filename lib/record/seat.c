@@ -249,8 +249,7 @@ static void lost_without_lane(
 	ttm_fetch_add(&process->header->live.lost_bytes[reason], bytes);
 }
 
-TTM_COLD bool ttm_hook_enter_slow(
-	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
+static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
 
@@ -259,12 +258,22 @@ TTM_COLD bool ttm_hook_enter_slow(
 		process = ttm_process_start_lazily();
 	if (!process)
 		return false;
-	if (ttm_self.instance != process->instance &&
-		!thread_sit_down(process)) {
-		lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);
-		return false;
-	}
-	return ttm_hook_enter(hook, entry, bytes);
+	if (ttm_self.instance == process->instance || thread_sit_down(process))
+		return true;
+	lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);
+	return false;
+}
+
+/* The interrupted program must find errno as it was: handlers call hooks. */
+TTM_COLD bool ttm_hook_enter_slow(
+	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
+{
+	int error = errno, cancel = ttm_cancel_hold();
+	bool ready = thread_get_ready(entry, bytes);
+
+	ttm_cancel_release(cancel);
+	errno = error;
+	return ready && ttm_hook_enter(hook, entry, bytes);
 }
 
 TTM_COLD bool ttm_hook_deeper(

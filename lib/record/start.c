@@ -238,7 +238,7 @@ bool ttmem_internal_decide(void)
 	return switch_now() == TTM_SWITCH_ON;
 }
 
-int ttmem_start(const struct ttmem_config *config)
+static int start_as_asked(const struct ttmem_config *config)
 {
 	int r;
 
@@ -259,7 +259,17 @@ int ttmem_start(const struct ttmem_config *config)
 	return 0;
 }
 
-void ttmem_stop(void)
+int ttmem_start(const struct ttmem_config *config)
+{
+	int error = errno, cancel = ttm_cancel_hold();
+	int r = start_as_asked(config);
+
+	ttm_cancel_release(cancel);
+	errno = error;
+	return r;
+}
+
+static void process_stop(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&root_place);
 	struct ttm_process *process = ttm_process_now();
@@ -271,6 +281,15 @@ void ttmem_stop(void)
 		return; /* another stop was faster */
 	ttm_segment_end(process);
 	ttm_segment_close(process);
+}
+
+void ttmem_stop(void)
+{
+	int error = errno, cancel = ttm_cancel_hold();
+
+	process_stop();
+	ttm_cancel_release(cancel);
+	errno = error;
 }
 
 /* -- status --------------------------------------------------------------------- */

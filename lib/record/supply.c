@@ -2,6 +2,8 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 #include "record/supply.h"
 
+#include <string.h>
+
 #include "record/segment.h"
 
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
@@ -131,18 +133,25 @@ TTM_COLD bool ttm_supply_refill(
 	return true;
 }
 
-/* Keeps the half that was freed last: it is still in the caches. */
+/*
+ * Keeps the half that was freed last: it is still in the caches. The lane forgets
+ * the others before they are pushed: a thread that is cancelled in between loses
+ * them, which is better than to have them in two hands.
+ */
 TTM_COLD void ttm_supply_spill(
 	struct ttm_process *process, struct ttm_lane *lane)
 {
-	uint32_t len = lane->cache_len < TTM_BATCH_LEN ? lane->cache_len :
-							 TTM_BATCH_LEN;
-	uint32_t first = batch_chain(process, lane->cache, len), i;
+	uint32_t batch[TTM_BATCH_LEN], len = TTM_BATCH_LEN, first, i;
 
-	batches_push(process, first, first);
+	if (len > lane->cache_len)
+		len = lane->cache_len;
+	memcpy(batch, lane->cache, len * sizeof(batch[0]));
+	for (i = len; i < lane->cache_len; i++)
+		lane->cache[i - len] = lane->cache[i];
 	lane->cache_len -= len;
-	for (i = 0; i < lane->cache_len; i++)
-		lane->cache[i] = lane->cache[i + len];
+	ttm_fence_signal();
+	first = batch_chain(process, batch, len);
+	batches_push(process, first, first);
 }
 
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two threads on one key, step by step: at each place where the first thread's
+ * operation changes something, the second thread does a whole operation of its
+ * own. Whatever the place, at rest slots, counters and records agree, and of two
+ * objects one stands.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ttmem/ttmem.h>
+#include <unity.h>
+
+#include "support/test_segment.h"
+
+void ttm_testpoint(const char *label);
+
+static __thread bool is_first_thread;
+static uint64_t points;
+static uint64_t step_in_at; /* 0: never */
+static char step_in_label[64];
+static void (*second)(void);
+
+void setUp(void)
+{
+	test_tracking_start();
+}
+
+void tearDown(void)
+{
+	test_tracking_stop();
+}
+
+static void *second_run(void *argument)
+{
+	(void)argument;
+	second();
+	return NULL;
+}
+
+/* Called by the library's test form. */
+void ttm_testpoint(const char *label)
+{
+	pthread_t thread;
+
+	if (!is_first_thread || ++points != step_in_at)
+		return;
+	snprintf(step_in_label, sizeof(step_in_label), "%s", label);
+	if (pthread_create(&thread, NULL, second_run, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
+/* -- operations, all on the same keys ------------------------------------------ */
+
+static void buffer_put(void)
+{
+	ttmem_alloc(0, TTMEM_L1, 1, 0x1000, 100);
+}
+
+static void buffer_put_large(void)
+{
+	ttmem_alloc(0, TTMEM_L1, 1, 0x2000, 100000);
+}
+
+static void buffer_free(void)
+{
+	ttmem_free(0, TTMEM_L1, 1);
+}
+
+static void cb_put(void)
+{
+	ttmem_cb_alloc(0, 1, 1, 0x1000, 10, 10, 0);
+}
+
+static void cb_put_large(void)
+{
+	ttmem_cb_alloc(0, 1, 1, 0x2000, 1000, 100, 0);
+}
+
+static void cb_free(void)
+{
+	ttmem_cb_free(0, 1, 1);
+}
+
+static void cb_free_all(void)
+{
+	ttmem_cb_free_all(0);
+}
+
+static void kernel_put(void)
+{
+	ttmem_kernel_load(0, 1, TTMEM_KERNEL_APPLICATION, 10, 10, 0);
+}
+
+static void kernel_put_other(void)
+{
+	ttmem_kernel_load(0, 1, TTMEM_KERNEL_FABRIC, 100, 1000, 0);
+}
+
+static void kernel_free(void)
+{
+	ttmem_kernel_unload(0, 1);
+}
+
+static void program_destroy(void)
+{
+	ttmem_program_destroy(0, 1);
+}
+
+static void device_close(void)
+{
+	ttmem_device_close(0);
+}
+
+static void peak_reset(void)
+{
+	ttmem_peak_reset(0);
+}
+
+static void device_reopen(void)
+{
+	static uint64_t chip;
+	struct ttmem_device_info info;
+
+	ttmem_device_info_init(&info, 0);
+	info.chip_id = ++chip % 2;
+	ttmem_device_open(&info);
+}
+
+struct operation {
+	const char *name;
+	void (*run)(void);
+	bool puts;
+	bool frees;
+	bool ends_epoch;
+};
+
+static const struct operation buffers[] = {
+	{ "alloc", buffer_put, true, false, false },
+	{ "alloc large", buffer_put_large, true, false, false },
+	{ "free", buffer_free, false, true, false },
+	{ "close", device_close, false, false, true },
+	{ "peak reset", peak_reset, false, false, false },
+	{ "reopen", device_reopen, false, false, true },
+};
+
+static const struct operation cbs[] = {
+	{ "cb alloc", cb_put, true, false, false },
+	{ "cb alloc large", cb_put_large, true, false, false },
+	{ "cb free", cb_free, false, true, false },
+	{ "cb free all", cb_free_all, false, true, false },
+	{ "destroy", program_destroy, false, true, false },
+	{ "close", device_close, false, false, true },
+};
+
+static const struct operation kernels[] = {
+	{ "load", kernel_put, true, false, false },
+	{ "load other", kernel_put_other, true, false, false },
+	{ "unload", kernel_free, false, true, false },
+	{ "destroy", program_destroy, false, true, false },
+	{ "close", device_close, false, false, true },
+};
+
+/* -- all pairs ---------------------------------------------------------------- */
+
+static uint64_t live_of_epoch(const struct segment *segment)
+{
+	uint64_t live = 0;
+	size_t i;
+
+	for (i = 0; i < segment->objects_len; i++)
+		live += !segment->objects[i].orphan;
+	return live;
+}
+
+static void judge(const struct operation *a, const struct operation *b)
+{
+	struct segment *segment = test_segment_read();
+	char why[300] = "";
+	char text[500];
+	uint64_t live = live_of_epoch(segment);
+
+	if (!segment_check_at_rest(segment, why, sizeof(why)) && a->puts &&
+		b->puts && live != 1)
+		snprintf(why, sizeof(why), "%d objects stand", (int)live);
+	segment_unref(&segment);
+	if (!why[0])
+		return;
+	snprintf(text, sizeof(text), "%s in %s at point %d \"%s\": %s", b->name,
+		a->name, (int)step_in_at, step_in_label, why);
+	TEST_FAIL_MESSAGE(text);
+}
+
+/* Runs `a` with `b` at the given point; false if `a` has no such point. */
+static bool pair_run(const struct operation *a, const struct operation *b,
+	uint64_t at, unsigned turns, void (*make)(void))
+{
+	unsigned i;
+
+	/* Each replacement is a turn; afterwards the key is live or not. */
+	for (i = 0; i < turns; i++)
+		make();
+	second = b->run;
+	points = 0;
+	step_in_at = at;
+	is_first_thread = true;
+	a->run();
+	is_first_thread = false;
+	judge(a, b);
+	return points >= at;
+}
+
+static void pairs_run(const struct operation *operations, size_t len,
+	void (*make)(void), void (*unmake)(void))
+{
+	/* Turns are compared as signed 8-bit numbers. */
+	static const unsigned turns[] = { 0, 1, 130 };
+	size_t i;
+	size_t j;
+	size_t k;
+	uint64_t at;
+
+	for (i = 0; i < len; i++)
+		for (j = 0; j < len; j++)
+			for (k = 0; k < 3; k++) {
+				at = 1;
+				while (pair_run(&operations[i], &operations[j],
+					at++, turns[k], make))
+					unmake();
+				unmake();
+			}
+}
+
+static void test_buffers_agree_wherever_another_thread_steps_in(void)
+{
+	pairs_run(buffers, sizeof(buffers) / sizeof(buffers[0]),
+		buffer_put_large, buffer_free);
+}
+
+static void test_cbs_agree_wherever_another_thread_steps_in(void)
+{
+	pairs_run(cbs, sizeof(cbs) / sizeof(cbs[0]), cb_put_large, cb_free);
+}
+
+static void kernel_put_alternating(void)
+{
+	static unsigned size;
+
+	ttmem_kernel_load(0, 1, TTMEM_KERNEL_DISPATCH, 50 + ++size % 2, 1, 0);
+}
+
+static void test_kernels_agree_wherever_another_thread_steps_in(void)
+{
+	pairs_run(kernels, sizeof(kernels) / sizeof(kernels[0]),
+		kernel_put_alternating, kernel_free);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_buffers_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_cbs_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_kernels_agree_wherever_another_thread_steps_in);
+	return UNITY_END();
+}
