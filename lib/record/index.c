@@ -25,8 +25,12 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 	if (!memory)
 		return NULL;
 	/* Random places in it: with large pages fewer of them are far away. */
-	if (level_size(lines) >= HUGE_SIZE)
+	if (level_size(lines) >= HUGE_SIZE) {
+		int error = errno;
+
 		madvise(memory, level_size(lines), MADV_HUGEPAGE);
+		errno = error; /* a hook leaves it as it was */
+	}
 	level = (struct ttm_level *)(memory + lines + lines / 2);
 	level->older = older;
 	level->mask = lines - 1;

@@ -47,10 +47,14 @@ static enum ttm_switch switch_now(void)
 
 void *ttm_private_memory(size_t size)
 {
+	int error = errno;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	return memory == MAP_FAILED ? NULL : memory;
+	if (memory != MAP_FAILED)
+		return memory;
+	errno = error; /* a hook leaves it as it was */
+	return NULL;
 }
 
 void ttm_private_memory_drop(void *memory, size_t size)
