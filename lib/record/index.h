@@ -26,18 +26,11 @@ struct ttm_key {
 	uint64_t id;
 	uint64_t program;      /* CB only, else 0 */
 	uint64_t program_mask; /* all ones for a CB: w5 is part of the key */
-	uint64_t w1;           /* device entry and class, see ttm_key_w1() */
+	/* TTM_W1_KEY: one, or three since the kernel types are one class */
+	unsigned w1, w1_or, w1_or_else;
 	uint64_t bucket_hash;
 	uint64_t tag; /* in bits 24-63, never 0: no empty entry looks like it */
 };
-
-/* The part of a slot's w1 that belongs to its key; kernel types are one class. */
-static inline uint64_t ttm_key_w1(unsigned device, unsigned figure)
-{
-	if (figure > TTMEM_FIGURE_KERNEL)
-		figure = TTMEM_FIGURE_KERNEL;
-	return (uint64_t)figure << 6 | device;
-}
 
 static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 {
@@ -56,10 +49,19 @@ static inline uint64_t ttm_tag(uint64_t hash)
 static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	uint64_t w1 = ttm_key_w1(device, figure);
+	unsigned w1 = figure << 6 | device;
 
+	if (figure >= TTMEM_FIGURE_KERNEL)
+		w1 = TTMEM_FIGURE_KERNEL << 6 | device;
 	ret_key->id = id;
 	ret_key->w1 = w1;
+	ret_key->w1_or = w1;
+	ret_key->w1_or_else = w1;
+	if (figure >= TTMEM_FIGURE_KERNEL) {
+		ret_key->w1_or = TTMEM_FIGURE_KERNEL_FABRIC << 6 | device;
+		ret_key->w1_or_else = TTMEM_FIGURE_KERNEL_DISPATCH << 6 |
+			device;
+	}
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;

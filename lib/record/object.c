@@ -62,8 +62,9 @@ static inline bool slot_read(
 	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
 	if (TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE)
 		return false;
-	/* relaxed: a change in between shows in w0, and the CAS of slot_free
+		/* relaxed: a change in between shows in w0, and the CAS of slot_free
 	 * would fail */
+#pragma GCC unroll 7
 	for (i = 1; i < 8; i++)
 		ret_words->w[i] = ttm_load(&shared->w[i]);
 	/* pairs(slot-reuse): acquire, with slot_write's fence: no newer body
@@ -75,11 +76,11 @@ static inline bool slot_read(
 static inline bool words_have_key(
 	const struct ttm_words *words, const struct ttm_key *key)
 {
-	uint64_t w1 = ttm_key_w1(
-		TTM_W1_DEVICE(words->w[1]), TTM_W1_FIGURE(words->w[1]));
+	unsigned w1 = TTM_W1_KEY(words->w[1]);
 
-	return w1 == key->w1 && words->w[2] == key->id &&
-		((words->w[5] ^ key->program) & key->program_mask) == 0;
+	return words->w[2] == key->id &&
+		((words->w[5] ^ key->program) & key->program_mask) == 0 &&
+		(w1 == key->w1 || w1 == key->w1_or || w1 == key->w1_or_else);
 }
 
 /*
@@ -156,7 +157,7 @@ static inline void free_commit(
 	ttm_supply_put(hook->process, hook->lane, found->slot);
 }
 
-static inline void free_count(struct ttm_hook *hook,
+static TTM_INLINE void free_count(struct ttm_hook *hook,
 	struct ttm_block_device *block, const struct found *found,
 	unsigned flags)
 {
@@ -222,8 +223,8 @@ static TTM_COLD bool key_find_anywhere(struct ttm_hook *hook,
 }
 
 /* Nearly always the first entry with its tag in the first bucket. */
-static inline bool key_find(struct ttm_hook *hook, const struct ttm_key *key,
-	uint64_t era, struct found *ret_found)
+static TTM_INLINE bool key_find(struct ttm_hook *hook,
+	const struct ttm_key *key, uint64_t era, struct found *ret_found)
 {
 	struct ttm_probe probe;
 	uint64_t entry;
@@ -445,6 +446,7 @@ static inline void slot_write(
 	 * scan: no part of the new body is seen with the old w0 */
 	ttm_fence_release();
 	TTM_TESTPOINT("slot writing");
+#pragma GCC unroll 7
 	for (i = 1; i < 8; i++)
 		ttm_store(&shared->w[i], words->w[i]);
 	words->w[0] = TTM_W0(generation + 2, TTM_SLOT_LIVE);
@@ -598,7 +600,7 @@ static TTM_COLD void put_no_index(struct put *put, unsigned device)
 }
 
 /* Not counted yet: its slot and its index entry only. False if that failed. */
-static inline bool put_enter(struct put *put, unsigned device, uint8_t turn)
+static TTM_INLINE bool put_enter(struct put *put, unsigned device, uint8_t turn)
 {
 	struct ttm_hook *hook = put->hook;
 

@@ -39,6 +39,7 @@
 
 #define TTM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TTM_INLINE inline __attribute__((always_inline))
 #define TTM_COLD __attribute__((cold, noinline))
 /* Behind the switch: the function in front of it needs no stack and no registers. */
 #define TTM_SLOW __attribute__((noinline))
@@ -179,8 +180,17 @@ static inline void ttm_cancel_release(int before)
 	pthread_setcancelstate(before, NULL);
 }
 
+extern void *ttm_root_place /* struct ttm_root */
+	__attribute__((visibility("hidden")));
+
 /* The running process, or NULL. */
-struct ttm_process *ttm_process_now(void);
+static inline struct ttm_process *ttm_process_now(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
+
+	return TTM_LIKELY(root != NULL) ? ttm_pointer_load(&root->process) :
+					  NULL;
+}
 
 /* The running process; starts it if it is not. NULL if that is impossible. */
 struct ttm_process *ttm_process_start_lazily(void);

@@ -26,7 +26,7 @@
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
 uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
-static void *root_place;     /* struct ttm_root */
+void *ttm_root_place;        /* struct ttm_root */
 static uint64_t instances;   /* not wiped by fork: see ttm_process.instance */
 static uint32_t start_error; /* errno of the last failed start */
 
@@ -64,7 +64,7 @@ void ttm_private_memory_drop(void *memory, size_t size)
 
 static struct ttm_root *root_get(void)
 {
-	struct ttm_root *root = ttm_pointer_load(&root_place);
+	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
 
 	if (TTM_LIKELY(root != NULL))
 		return root;
@@ -72,17 +72,9 @@ static struct ttm_root *root_get(void)
 	/* Where the kernel cannot, fork_in_child() forgets the process. */
 	if (root)
 		madvise(root, sizeof(*root), MADV_WIPEONFORK);
-	if (root && !ttm_pointer_publish(&root_place, root))
+	if (root && !ttm_pointer_publish(&ttm_root_place, root))
 		ttm_private_memory_drop(root, sizeof(*root));
-	return ttm_pointer_load(&root_place);
-}
-
-struct ttm_process *ttm_process_now(void)
-{
-	struct ttm_root *root = ttm_pointer_load(&root_place);
-
-	return TTM_LIKELY(root != NULL) ? ttm_pointer_load(&root->process) :
-					  NULL;
+	return ttm_pointer_load(&ttm_root_place);
 }
 
 /* -- making a process ------------------------------------------------------------- */
@@ -275,7 +267,7 @@ int ttmem_start(const struct ttmem_config *config)
 
 static void process_stop(void)
 {
-	struct ttm_root *root = ttm_pointer_load(&root_place);
+	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
 	struct ttm_process *process = ttm_process_now();
 
 	switch_set(TTM_SWITCH_OFF);
@@ -374,7 +366,7 @@ static void fork_in_parent(void)
  */
 static void fork_in_child(void)
 {
-	struct ttm_root *root = ttm_pointer_load(&root_place);
+	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
 
 	if (!forking)
 		return;

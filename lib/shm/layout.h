@@ -192,8 +192,9 @@ enum ttm_slot_state {
 #define TTM_W1_DEVICE(w1) ((unsigned)((w1) >> 40 & 0x3f))
 #define TTM_W1_FIGURE(w1) ((unsigned)((w1) >> 46 & 0xf))
 #define TTM_W1_FLAGS(w1) ((unsigned)((w1) >> 50 & 0x3f))
-#define TTM_W1_TYPE(w1) ((unsigned)((w1) >> 56)) /* record */
-#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))  /* slot */
+#define TTM_W1_KEY(w1) ((unsigned)((w1) >> 40 & 0x3ff)) /* device and figure */
+#define TTM_W1_TYPE(w1) ((unsigned)((w1) >> 56))        /* record */
+#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))         /* slot */
 #define TTM_W1(slot, epoch, device, figure, flags, type)                       \
 	((uint64_t)(slot) | (uint64_t)(uint16_t)(epoch) << 24 |                \
 		(uint64_t)(device) << 40 | (uint64_t)(figure) << 46 |          \

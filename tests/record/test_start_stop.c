@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, stop and start again: which segment there is, and what is left. */
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,6 +144,40 @@ static void test_stop_with_survivors_leaves_it_marked_ended(void)
 	TEST_ASSERT_EQUAL_UINT64(10, segment->objects[0].bytes);
 	TEST_ASSERT_EQUAL_STRING(
 		"leaky", segment_name(segment, segment->objects[0].scope));
+	segment_unref(&segment);
+	free(path);
+}
+
+/* History and empty slots go; what is live stays, at its place. */
+static void test_large_segment_that_ends_gives_memory_back(void)
+{
+	struct segment *segment = NULL;
+	char why[512] = "";
+	struct stat before;
+	struct stat after;
+	char *path;
+	uint64_t i;
+
+	TEST_ASSERT_EQUAL_INT(0, ttmem_start(NULL));
+	for (i = 0; i < 20000; i++)
+		ttmem_alloc(0, TTMEM_DRAM, i, i, 10);
+	for (i = 0; i < 20000; i++)
+		if (i % 5000 != 77)
+			ttmem_free(0, TTMEM_DRAM, i);
+	TEST_ASSERT_EQUAL_INT(0, stat(status_now().segment, &before));
+	ttmem_stop();
+	path = test_dir_segment(dir, getpid(), NULL);
+	TEST_ASSERT_NOT_NULL(path);
+	TEST_ASSERT_EQUAL_INT(0, stat(path, &after));
+	TEST_ASSERT_TRUE(after.st_blocks < before.st_blocks);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(
+		0, segment_read(path, &segment, why, sizeof(why)), why);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(
+		0, segment_check_at_rest(segment, why, sizeof(why)), why);
+	TEST_ASSERT_EQUAL_UINT64(2, segment->state);
+	TEST_ASSERT_EQUAL_UINT64(4, segment->objects_len);
+	for (i = 0; i < 4; i++)
+		TEST_ASSERT_EQUAL_UINT64(77, segment->objects[i].id % 5000);
 	segment_unref(&segment);
 	free(path);
 }
@@ -302,6 +338,35 @@ static void test_squatted_user_directory_gets_a_suffix(void)
 		0, strncmp(status_now().segment, squatted, strlen(squatted)));
 }
 
+static void test_marker_says_that_a_process_is_untracked_and_why(void)
+{
+	struct rlimit limit;
+	struct rlimit low;
+	char pattern[256];
+	glob_t found;
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, getrlimit(RLIMIT_FSIZE, &limit));
+	low = limit;
+	low.rlim_cur = 4096;
+	setenv("TTMEM_RUN_ID", "run", 1);
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_FSIZE, &low));
+	TEST_ASSERT_EQUAL_INT(-EFBIG, ttmem_start(NULL));
+	TEST_ASSERT_EQUAL_INT(0, setrlimit(RLIMIT_FSIZE, &limit));
+	TEST_ASSERT_EQUAL_INT32(-EFBIG, status_now().error);
+	TEST_ASSERT_EQUAL_UINT64(0, segments());
+	snprintf(pattern, sizeof(pattern), "%s/ttmem-*/u.%d.*.%d.72756e", dir,
+		(int)getpid(), EFBIG);
+	TEST_ASSERT_EQUAL_INT(0, glob(pattern, 0, NULL, &found));
+	TEST_ASSERT_EQUAL_UINT64(1, found.gl_pathc);
+	TEST_ASSERT_EQUAL_INT(0, stat(found.gl_pathv[0], &st));
+	TEST_ASSERT_EQUAL_INT(0, (int)st.st_size);
+	globfree(&found);
+	/* Tracked after all: the marker would be wrong. */
+	TEST_ASSERT_EQUAL_INT(0, ttmem_start(NULL));
+	TEST_ASSERT_EQUAL_UINT64(1, segments());
+}
+
 static void test_cap_is_kept_and_losses_are_counted(void)
 {
 	struct ttmem_config config = { .size = sizeof(config),
@@ -343,6 +408,7 @@ int main(void)
 	RUN_TEST(test_second_start_keeps_the_segment);
 	RUN_TEST(test_stop_without_survivors_removes_it);
 	RUN_TEST(test_stop_with_survivors_leaves_it_marked_ended);
+	RUN_TEST(test_large_segment_that_ends_gives_memory_back);
 	RUN_TEST(test_hooks_after_a_stop_do_nothing);
 	RUN_TEST(test_start_after_a_stop_makes_a_new_segment);
 	RUN_TEST(test_many_starts_and_stops_leave_nothing);
@@ -351,6 +417,7 @@ int main(void)
 	RUN_TEST(test_impossible_directories_say_why);
 	RUN_TEST(test_base_directory_open_to_others_is_refused);
 	RUN_TEST(test_squatted_user_directory_gets_a_suffix);
+	RUN_TEST(test_marker_says_that_a_process_is_untracked_and_why);
 	RUN_TEST(test_cap_is_kept_and_losses_are_counted);
 	return UNITY_END();
 }

@@ -13,7 +13,7 @@ struct checking {
 	const struct segment *s;
 	char *why;
 	size_t why_size;
-	/* Operations that may be half done. */
+	/* Slots that may be half done. */
 	uint64_t allowed;
 	/* Replacements that may be under way. */
 	uint64_t doubles_allowed;
@@ -96,7 +96,7 @@ static int check_keys(struct checking *c)
 
 /* -- slots and counters ------------------------------------------------------- */
 
-/* What the difference in one figure costs of the operations allowed. */
+/* What the difference in one figure costs of the slots allowed. */
 static uint64_t deviation(int64_t objects, int64_t bytes)
 {
 	uint64_t size = (uint64_t)(objects < 0 ? -objects : objects);
@@ -346,7 +346,7 @@ static int check_quiet(struct checking *c)
 	if (s->lanes_broken)
 		return disagree(c, "%" PRIu64 " lanes have intent != tail",
 			s->lanes_broken);
-	if (s->extents_claimed)
+	if (s->extents_claimed && s->state != 2)
 		return disagree(c, "%" PRIu64 " extents are being made",
 			s->extents_claimed);
 	for (i = 0; i < s->devices_count; i++) {
@@ -411,5 +411,5 @@ int segment_check_killed(
 	const struct segment *segment, char *why, size_t why_size)
 {
 	return segment_check_half_done(
-		segment, segment->lanes_broken, why, why_size);
+		segment, 2 * segment->lanes_broken, why, why_size);
 }

@@ -163,6 +163,14 @@ int segment_parse_slots(const struct segment_reading *r)
 	return 0;
 }
 
+/* A process that ended may have given back the slots that records name. */
+static bool record_has_slot(
+	const struct segment *s, const struct segment_words *record)
+{
+	return s->slots_off[record->slot / SEGMENT_SLOTS_PER_EXTENT] ||
+		(s->state == 2 && record->slot != SEGMENT_SLOT_NONE);
+}
+
 static int record_check_object(const struct segment_reading *r, uint64_t off,
 	struct segment_words *record)
 {
@@ -173,8 +181,7 @@ static int record_check_object(const struct segment_reading *r, uint64_t off,
 		return segment_refuse(r, off,
 			"w0: record of type %u with state %u, generation %" PRIu64,
 			record->type, record->state, record->generation);
-	if (record->slot / SEGMENT_SLOTS_PER_EXTENT >= 8192 ||
-		!r->s->slots_off[record->slot / SEGMENT_SLOTS_PER_EXTENT])
+	if (!record_has_slot(r->s, record))
 		return segment_refuse(
 			r, off + 8, "w1: no slot %" PRIu32, record->slot);
 	if (record->type == SEGMENT_ALLOC && record->flags & SEGMENT_REPLACED)
@@ -216,8 +223,7 @@ static int record_check_other(const struct segment_reading *r, uint64_t off,
 			r, off + 16, "w2: mark %" PRIu64, record->id);
 	if (record->type == SEGMENT_DISPATCH ?
 			record->figure < SEGMENT_FIGURE_KERNEL ||
-				!s->slots_off[record->slot /
-					SEGMENT_SLOTS_PER_EXTENT] :
+				!record_has_slot(s, record) :
 			record->slot != SEGMENT_SLOT_NONE)
 		return segment_refuse(r, off + 8,
 			"w1: slot %" PRIu32 " of a record of type %u",
@@ -253,10 +259,6 @@ static int ring_read(const struct segment_reading *r, unsigned number,
 	lane->has_ring = true;
 	lane->overrun = lane->intent > SEGMENT_LANE_RECORDS;
 	lane->first = lane->overrun ? lane->intent - SEGMENT_LANE_RECORDS : 0;
-	lane->given_back = lane->tail &&
-		segment_is_zero(r->s, ring, SEGMENT_EXTENT_SIZE);
-	if (lane->given_back)
-		return 0;
 	lane->records_len = lane->tail - lane->first;
 	lane->records = segment_array(
 		lane->records_len, sizeof(*lane->records));
@@ -296,14 +298,16 @@ static int lane_read(const struct segment_reading *r, unsigned number)
 	err = segment_expect_zero(r, at + 24, at + 64, "reserved lane control");
 	if (err)
 		return err;
-	if (!s->rings_off[number]) {
-		if (lane->intent)
-			return segment_refuse(
-				r, at, "lane %u has no ring", number);
-		return 0;
-	}
 	if (lane->intent != lane->tail)
 		s->lanes_broken++;
+	if (!s->rings_off[number]) {
+		if (lane->intent && s->state != 2)
+			return segment_refuse(
+				r, at, "lane %u has no ring", number);
+		lane->given_back = lane->intent != 0;
+		s->lanes_overrun += lane->given_back;
+		return 0;
+	}
 	err = ring_read(r, number, lane);
 	if (lane->overrun || lane->given_back)
 		s->lanes_overrun++;

@@ -133,7 +133,7 @@ struct segment_lane {
 	uint32_t depth;
 	bool has_ring;
 	bool overrun;    /* records before `first` are gone */
-	bool given_back; /* its ring reads as zeros: the process gave it back */
+	bool given_back; /* at the end, with its history */
 	uint64_t first;  /* number of records[0] */
 	size_t records_len;
 	struct segment_words *records; /* oldest first */
@@ -277,12 +277,13 @@ int segment_check_at_rest(
 
 /*
  * The same for a process that was killed: one half-done operation per lane that
- * has intent != tail, and keys live twice where a replacement was under way.
+ * has intent != tail, which may have changed two slots of one key, and keys live
+ * twice where a replacement was under way.
  */
 int segment_check_killed(
 	const struct segment *segment, char *why, size_t why_size);
 
-/* The same with another number of half-done operations. */
+/* The same with another number of slots that may be half done. */
 int segment_check_half_done(const struct segment *segment, uint64_t allowed,
 	char *why, size_t why_size);
 

@@ -309,8 +309,10 @@ static void test_half_done_operation_passes_for_a_killed_process_only(void)
 	TEST_ASSERT_EQUAL_INT_MESSAGE(
 		0, segment_check_killed(segment, why, sizeof(why)), why);
 	segment_unref(&segment);
-	/* A second one in the same lane does not. */
+	/* A replacement changes two slots, and nothing changes three. */
 	o = &good->objects[1];
+	put64(slot_at(o), (o->w[0] & ~3ull) + 4);
+	o = &good->objects[2];
 	put64(slot_at(o), (o->w[0] & ~3ull) + 4);
 	TEST_ASSERT_EQUAL_INT(
 		0, segment_read_fd(copy_fd, &segment, why, sizeof(why)));
