@@ -321,7 +321,7 @@ static void epoch_end(struct ttm_hook *hook, unsigned entry)
 	note.epoch = (uint16_t)TTM_ERA_EPOCH(
 		ttm_fetch_add(&device->era, TTM_ERA(1, 0)));
 	TTM_TESTPOINT("epoch ended");
-	ttm_store(&device->closed, hook->now); /* relaxed: display */
+	ttm_store(&device->closed, ttm_clock_now()); /* relaxed: display */
 	head_change(device, 0, TTM_DEVICE_OPEN);
 	note.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head));
 	ttm_note_commit(hook, &note);
@@ -385,7 +385,7 @@ static void entry_open(struct ttm_hook *hook, unsigned entry,
 
 	ttm_lane_begin(hook->lane);
 	facts_write(device, facts);
-	ttm_store(&device->opened, hook->now); /* relaxed: display */
+	ttm_store(&device->opened, ttm_clock_now()); /* relaxed: display */
 	head_change(device, TTM_DEVICE_OPEN, 0);
 	ttm_note_commit(hook, &note);
 }

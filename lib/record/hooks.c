@@ -21,26 +21,40 @@ static bool kind_is_good(enum ttmem_kind kind)
 	return (uint32_t)kind <= TTMEM_TRACE;
 }
 
-static void put_on(
-	struct ttm_hook *hook, uint32_t device, const struct ttm_object *object)
+/* `bytes`: what is lost if the event cannot be recorded at all. */
+static TTM_INLINE void put(
+	uint32_t device, const struct ttm_object *object, uint64_t bytes)
 {
 	enum ttmem_anomaly reason;
-	uint64_t mask = ttm_device_mask(hook->process, device, true, &reason);
+	struct ttm_hook hook;
+	uint64_t mask;
 
+	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, bytes)))
+		return;
+	mask = ttm_device_mask(hook.process, device, true, &reason);
 	if (TTM_UNLIKELY(!mask))
-		ttm_anomaly(hook, reason, TTM_DEVICE_NONE, object->figure,
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, object->figure,
 			object->id);
 	while (mask)
-		ttm_object_put(hook, ttm_mask_take(&mask), object);
+		ttm_object_put(&hook, ttm_mask_take(&mask), object);
+	ttm_hook_leave(&hook);
 }
 
-static void put(uint32_t device, const struct ttm_object *object)
+static TTM_INLINE void object_remove(
+	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
 {
+	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
+	uint64_t mask;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, object->bytes))
+	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0)))
 		return;
-	put_on(&hook, device, object);
+	mask = ttm_device_mask(hook.process, device, false, &reason);
+	if (TTM_UNLIKELY(!mask))
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
+	while (mask)
+		ttm_object_remove(
+			&hook, ttm_mask_take(&mask), figure, program, id);
 	ttm_hook_leave(&hook);
 }
 
@@ -55,24 +69,6 @@ static TTM_COLD void reject(enum ttmem_anomaly reason, enum ttm_entry entry,
 	ttm_hook_leave(&hook);
 }
 
-static TTM_SLOW void object_remove(
-	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
-{
-	enum ttmem_anomaly reason;
-	struct ttm_hook hook;
-	uint64_t mask;
-
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
-		return;
-	mask = ttm_device_mask(hook.process, device, false, &reason);
-	if (TTM_UNLIKELY(!mask))
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
-	while (mask)
-		ttm_object_remove(
-			&hook, ttm_mask_take(&mask), figure, program, id);
-	ttm_hook_leave(&hook);
-}
-
 /* -- buffers ------------------------------------------------------------------------ */
 
 static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
@@ -84,14 +80,13 @@ static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
 		.address = addr,
 		.size = size,
 		.program = charged,
-		.bytes = size,
 	};
 
-	if (TTM_LIKELY(kind_is_good(kind)))
-		put(device, &object);
-	else
+	if (TTM_UNLIKELY(!kind_is_good(kind)))
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTM_FIGURE_NONE, id);
+	else
+		put(device, &object, size);
 }
 
 void ttmem_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
@@ -145,18 +140,17 @@ static TTM_SLOW void cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 		.size = size_per_core,
 		.program = program,
 	};
+	uint64_t bytes;
 
-	if (TTM_UNLIKELY(!bytes_on_cores(size_per_core, cores, &object.bytes)))
+	if (TTM_UNLIKELY(!bytes_on_cores(size_per_core, cores, &bytes)))
 		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS,
 			TTMEM_FIGURE_CB, cb);
 	else if (TTM_UNLIKELY(flags & ~TTMEM_CB_BORROWED))
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTMEM_FIGURE_CB, cb);
-	else {
-		if (object.flags & TTM_FLAG_BORROWED)
-			object.bytes = 0;
-		put(device, &object);
-	}
+	else
+		put(device, &object,
+			object.flags & TTM_FLAG_BORROWED ? 0 : bytes);
 }
 
 void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
@@ -167,10 +161,15 @@ void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 			device, program, cb, addr, size_per_core, cores, flags);
 }
 
+static TTM_SLOW void cb_free(uint32_t device, uint64_t program, uint64_t cb)
+{
+	object_remove(device, TTMEM_FIGURE_CB, program, cb);
+}
+
 void ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb)
 {
 	if (!ttm_switch_is_off())
-		object_remove(device, TTMEM_FIGURE_CB, program, cb);
+		cb_free(device, program, cb);
 }
 
 static TTM_SLOW void kernel_load(uint32_t device, uint64_t kernel,
@@ -188,17 +187,17 @@ static TTM_SLOW void kernel_load(uint32_t device, uint64_t kernel,
 		.size = binary_size,
 		.program = kernel,
 	};
+	uint64_t bytes;
 
 	if (TTM_UNLIKELY((uint32_t)type > TTMEM_KERNEL_DISPATCH ||
 		    flags & ~TTMEM_KERNEL_IN_RING))
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTM_FIGURE_NONE, kernel);
-	else if (TTM_UNLIKELY(
-			 !bytes_on_cores(binary_size, cores, &object.bytes)))
+	else if (TTM_UNLIKELY(!bytes_on_cores(binary_size, cores, &bytes)))
 		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS, object.figure,
 			kernel);
 	else
-		put(device, &object);
+		put(device, &object, bytes);
 }
 
 void ttmem_kernel_load(uint32_t device, uint64_t kernel,
@@ -209,10 +208,15 @@ void ttmem_kernel_load(uint32_t device, uint64_t kernel,
 		kernel_load(device, kernel, type, binary_size, cores, flags);
 }
 
+static TTM_SLOW void kernel_unload(uint32_t device, uint64_t kernel)
+{
+	object_remove(device, TTMEM_FIGURE_KERNEL, 0, kernel);
+}
+
 void ttmem_kernel_unload(uint32_t device, uint64_t kernel)
 {
 	if (!ttm_switch_is_off())
-		object_remove(device, TTMEM_FIGURE_KERNEL, 0, kernel);
+		kernel_unload(device, kernel);
 }
 
 /* -- many at once ------------------------------------------------------------------ */
@@ -292,7 +296,7 @@ static void failure_keep(struct ttm_hook *hook, unsigned device,
 			TTM_RECORD_FAILURE));
 	ttm_store(&failure->size, size);
 	ttm_store(&failure->largest_free, largest_free);
-	ttm_store(&failure->time, hook->now);
+	ttm_store(&failure->time, ttm_clock_now());
 	ttm_store(&failure->w7, TTM_W7(ttm_scope_now(hook->seat).name, 0, 0));
 	ttm_store(&failure->tid, thread_id());
 	/* pairs(kept): release, with the aggregator's read: it is whole */
@@ -370,7 +374,7 @@ static uint64_t mark_keep(struct ttm_hook *hook, const char *text)
 	ttm_store(&mark->seq, 2 * n + 1);
 	/* pairs(kept): release, as in failure_keep */
 	ttm_fence_release();
-	ttm_store(&mark->time, hook->now);
+	ttm_store(&mark->time, ttm_clock_now());
 	ttm_store(&mark->tid, thread_id());
 	ttm_store(&mark->length, length);
 	for (i = 0; i < TTM_MARK_SIZE / 8; i++)

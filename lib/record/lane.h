@@ -28,22 +28,34 @@ static inline void ttm_lane_begin(struct ttm_lane *lane)
 	TTM_TESTPOINT("intent raised");
 }
 
-static inline void ttm_lane_commit(
-	struct ttm_lane *lane, const struct ttm_words *record)
+/* A record about an object: its words but for w0, w1 and w3. */
+static TTM_INLINE void ttm_lane_commit_object(struct ttm_lane *lane,
+	uint64_t w0, uint64_t w1, uint64_t w3, const struct ttm_words *words)
 {
-	struct ttm_words *place = &lane->records[lane->tail % TTM_LANE_RECORDS];
-	unsigned i;
+	uint64_t *place = lane->records[lane->tail % TTM_LANE_RECORDS].w;
 
 	/* relaxed: between the intent and the tail */
-#pragma GCC unroll 8
-	for (i = 0; i < 8; i++)
-		ttm_store(&place->w[i], record->w[i]);
+	ttm_store(&place[0], w0);
+	ttm_store(&place[1], w1);
+	ttm_store(&place[2], words->w[2]);
+	ttm_store(&place[3], w3);
+	ttm_store(&place[4], words->w[4]);
+	ttm_store(&place[5], words->w[5]);
+	ttm_store(&place[6], words->w[6]);
+	ttm_store(&place[7], words->w[7]);
 	TTM_TESTPOINT("record written");
 	lane->tail++;
 	/* pairs(lane-tail): release, with the drain's load of tail: the record
 	 * is whole, and the slot and the counters are in */
 	ttm_store_release(&lane->control->tail, lane->tail);
 	TTM_TESTPOINT("tail raised");
+}
+
+static inline void ttm_lane_commit(
+	struct ttm_lane *lane, const struct ttm_words *record)
+{
+	ttm_lane_commit_object(
+		lane, record->w[0], record->w[1], record->w[3], record);
 }
 
 /*

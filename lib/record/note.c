@@ -14,7 +14,7 @@ void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note)
 			note->figure, named ? 0 : TTM_FLAG_NO_DEVICE,
 			note->type),
 		note->w2,
-		hook->now,
+		ttm_clock_now(),
 		note->w4,
 		note->w5,
 		0,

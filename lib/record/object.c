@@ -1,115 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-/*
- * The life of an object, in the order in which others may see it:
- *
- *   put     intent; slot writing, body, live; index; counters; ALLOC; tail
- *   remove  intent; slot free (CAS: one winner); index; counters; FREE; tail;
- *           only then is the slot used again
- *
- * Each transition of a slot has a record with the generation it produced, so that
- * the aggregator's mirror follows whatever the order across lanes.
- *
- * Replacing an object: the new slot goes live, then the old one is freed. In
- * between both are live with one key, and so they are when two threads allocate the
- * same id at once. Who stands is decided by the turn: a new
- * object's is one more than that of any it found, ties go to the higher slot.
- * Everybody who sees a pair frees the earlier one; the latest is never freed by
- * this. An object inserts itself before it looks, so each pair is seen at least
- * once. Objects of a closed epoch are orphans: they take no part in this.
- *
- * A kernel loaded again with the same size and cores is a dispatch. When two
- * threads load it first at once, one of the two slots is given up "uncounted":
- * the records tell the mirror, and the counters show one load and one dispatch.
- */
+/* The rare ways of an object: see object.h. */
 #include "record/object.h"
-
-#include "record/account.h"
-#include "record/index.h"
-#include "record/lane.h"
-#include "record/note.h"
-#include "record/scope.h"
-#include "record/supply.h"
-
-/* A live slot as it was at one moment, and where the index has it. */
-struct found {
-	uint64_t *place;
-	uint32_t slot;
-	struct ttm_words words;
-};
-
-/* A put on its way. */
-struct put {
-	struct ttm_hook *hook;
-	struct ttm_device *device;
-	struct ttm_block_device *block;
-	const struct ttm_object *object;
-	uint64_t era;
-	struct ttm_key key;
-	struct found mine;
-};
-
-/* -- finding ----------------------------------------------------------------------- */
-
-/* Copies a slot that is live; false if it is not, or changed under our hands. */
-static inline bool slot_read(
-	struct ttm_process *process, uint32_t slot, struct ttm_words *ret_words)
-{
-	const struct ttm_words *shared = ttm_slot_at(process, slot);
-	unsigned i;
-
-	/* pairs(slot): acquire, with slot_write: the body is whole */
-	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
-	if (TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE)
-		return false;
-		/* relaxed: a change in between shows in w0, and the CAS of slot_free
-	 * would fail */
-#pragma GCC unroll 7
-	for (i = 1; i < 8; i++)
-		ret_words->w[i] = ttm_load(&shared->w[i]);
-	/* pairs(slot-reuse): acquire, with slot_write's fence: no newer body
-	 * without a newer w0 */
-	ttm_fence_acquire();
-	return ttm_load(&shared->w[0]) == ret_words->w[0];
-}
-
-static inline bool words_have_key(
-	const struct ttm_words *words, const struct ttm_key *key)
-{
-	unsigned w1 = TTM_W1_KEY(words->w[1]);
-
-	return words->w[2] == key->id &&
-		((words->w[5] ^ key->program) & key->program_mask) == 0 &&
-		(w1 == key->w1 || w1 == key->w1_or || w1 == key->w1_or_else);
-}
-
-/*
- * The entry that led to a slot must still be there after the slot was seen live.
- * Otherwise it was of an earlier object in the same slot, and `place` may be
- * somebody else's by now: an entry is cleared before its slot is used again.
- */
-static inline bool entry_stands(const uint64_t *place, uint64_t entry)
-{
-	/* relaxed: after slot_read's acquire */
-	return ttm_load(place) == entry;
-}
-
-static inline bool entry_leads_to(struct ttm_process *process, uint64_t *place,
-	uint64_t entry, const struct ttm_key *key, struct found *ret_found)
-{
-	ret_found->place = place;
-	ret_found->slot = ttm_entry_slot(entry);
-	return slot_read(process, ret_found->slot, &ret_found->words) &&
-		words_have_key(&ret_found->words, key) &&
-		entry_stands(place, entry);
-}
 
 /*
  * The next live object with this key, of whatever epoch, in another slot than
  * `except`.
  */
 static bool found_next(struct ttm_process *process, struct ttm_probe *probe,
-	const struct ttm_key *key, uint32_t except, struct found *ret_found)
+	const struct ttm_key *key, uint32_t except, struct ttm_found *ret_found)
 {
 	uint64_t *place, entry = 0;
 
@@ -121,60 +20,7 @@ static bool found_next(struct ttm_process *process, struct ttm_probe *probe,
 	return false;
 }
 
-static inline bool found_is_of(const struct found *found, uint64_t era)
-{
-	return TTM_W1_EPOCH(found->words.w[1]) == (uint16_t)TTM_ERA_EPOCH(era);
-}
-
 /* -- the end of an object -------------------------------------------------------- */
-
-/* Of all who try, one gets true: it owns the slot then. */
-static inline bool slot_free(
-	struct ttm_process *process, const struct found *found)
-{
-	struct ttm_words *shared = ttm_slot_at(process, found->slot);
-	uint64_t live = found->words.w[0];
-
-	/* pairs(slot): full, with slot_read and the aggregator's scan */
-	if (!ttm_cas(&shared->w[0], live,
-		    TTM_W0(TTM_W0_GENERATION(live) + 1, TTM_SLOT_FREE)))
-		return false;
-	TTM_TESTPOINT("slot freed");
-	ttm_index_clear(found->place);
-	return true;
-}
-
-/* Makes the record out of what was found. */
-static inline void free_commit(
-	struct ttm_hook *hook, struct found *found, unsigned flags)
-{
-	uint64_t *w = found->words.w;
-
-	w[0] = TTM_W0(TTM_W0_GENERATION(w[0]) + 1, TTM_SLOT_FREE);
-	w[1] = TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE);
-	w[3] = hook->now;
-	ttm_lane_commit(hook->lane, &found->words);
-	ttm_supply_put(hook->process, hook->lane, found->slot);
-}
-
-static TTM_INLINE void free_count(struct ttm_hook *hook,
-	struct ttm_block_device *block, const struct found *found,
-	unsigned flags)
-{
-	unsigned entry = TTM_W1_DEVICE(found->words.w[1]);
-	unsigned figure = TTM_W1_FIGURE(found->words.w[1]);
-	struct ttm_device *device = &hook->process->devices[entry];
-	uint64_t era = ttm_device_era(device);
-	bool orphaned = !found_is_of(found, era);
-
-	ttm_account_free(device, block, figure, era,
-		ttm_words_bytes(&found->words), orphaned);
-	if (TTM_UNLIKELY(orphaned))
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_LATE_FREE);
-	if (TTM_UNLIKELY(flags & TTM_FLAG_REPLACED) && figure < TTMEM_FIGURE_CB)
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_ALLOC_LIVE);
-	TTM_TESTPOINT("free counted");
-}
 
 static void noop_commit(struct ttm_hook *hook)
 {
@@ -188,16 +34,22 @@ static void noop_commit(struct ttm_hook *hook)
 	ttm_note_commit(hook, &nothing);
 }
 
+static struct ttm_device *found_device(
+	struct ttm_hook *hook, const struct ttm_found *found)
+{
+	return &hook->process->devices[TTM_W1_DEVICE(found->words.w[1])];
+}
+
 /* An operation of its own; somebody else may be faster. */
 static void found_end(struct ttm_hook *hook, struct ttm_block_device *block,
-	struct found *found, unsigned flags)
+	const struct ttm_found *found, unsigned flags)
 {
 	ttm_lane_begin(hook->lane);
 	if (!slot_free(hook->process, found)) {
 		noop_commit(hook);
 		return;
 	}
-	free_count(hook, block, found, flags);
+	free_count(hook, found_device(hook, found), block, found, flags);
 	free_commit(hook, found, flags);
 }
 
@@ -205,10 +57,10 @@ static void found_end(struct ttm_hook *hook, struct ttm_block_device *block,
  * The one to free: of the current epoch if there is one, else an orphan. Objects
  * of the current epoch with one key are the same object to the caller.
  */
-static TTM_COLD bool key_find_anywhere(struct ttm_hook *hook,
-	const struct ttm_key *key, uint64_t era, struct found *ret_found)
+TTM_COLD bool ttm_key_find_anywhere(struct ttm_hook *hook,
+	const struct ttm_key *key, uint64_t era, struct ttm_found *ret_found)
 {
-	struct found orphan = { 0 };
+	struct ttm_found orphan = { 0 };
 	struct ttm_probe probe;
 
 	ttm_probe_start(&probe, hook->process, key->bucket_hash);
@@ -220,59 +72,6 @@ static TTM_COLD bool key_find_anywhere(struct ttm_hook *hook,
 	}
 	*ret_found = orphan;
 	return orphan.place != NULL;
-}
-
-/* Nearly always the first entry with its tag in the first bucket. */
-static TTM_INLINE bool key_find(struct ttm_hook *hook,
-	const struct ttm_key *key, uint64_t era, struct found *ret_found)
-{
-	struct ttm_probe probe;
-	uint64_t entry;
-	unsigned at;
-
-	ttm_probe_start(&probe, hook->process, key->bucket_hash);
-	entry = ttm_bucket_find(probe.bucket, key->tag, &at);
-	if (TTM_LIKELY(entry &&
-		    entry_leads_to(hook->process, &probe.bucket->entries[at],
-			    entry, key, ret_found) &&
-		    found_is_of(ret_found, era)))
-		return true;
-	return key_find_anywhere(hook, key, era, ret_found);
-}
-
-/* Within an operation that has begun; false if there is no such object. */
-static bool key_remove(struct ttm_hook *hook, unsigned device,
-	struct ttm_block_device *block, const struct ttm_key *key)
-{
-	uint64_t era = ttm_device_era(&hook->process->devices[device]);
-	struct found found;
-
-	while (key_find(hook, key, era, &found)) {
-		if (TTM_UNLIKELY(!slot_free(hook->process, &found)))
-			continue;
-		free_count(hook, block, &found, 0);
-		free_commit(hook, &found, 0);
-		return true;
-	}
-	return false;
-}
-
-void ttm_object_remove(struct ttm_hook *hook, unsigned device, unsigned figure,
-	uint64_t program, uint64_t id)
-{
-	struct ttm_block_device *block = ttm_lane_block(
-		hook->process, hook->lane, device);
-	struct ttm_key key;
-
-	if (TTM_UNLIKELY(!block)) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, figure, id, 0);
-		return;
-	}
-	ttm_key_set(&key, device, figure, program, id);
-	ttm_lane_begin(hook->lane);
-	if (TTM_UNLIKELY(!key_remove(hook, device, block, &key)))
-		ttm_anomaly_commit(
-			hook, TTMEM_ANOMALY_FREE_UNKNOWN, device, figure, id);
 }
 
 /* The chain of a program's bucket may hold CBs of others. */
@@ -290,7 +89,7 @@ void ttm_object_remove_program(
 		hook->process, hook->lane, device);
 	uint64_t era = ttm_device_era(&hook->process->devices[device]);
 	struct ttm_probe probe;
-	struct found found;
+	struct ttm_found found;
 	struct ttm_key key;
 	uint64_t entry = 0;
 
@@ -314,7 +113,7 @@ void ttm_object_remove_program(
 }
 
 /* A slot met in a scan: where the index has it. */
-static bool found_locate(struct ttm_process *process, struct found *found)
+static bool found_locate(struct ttm_process *process, struct ttm_found *found)
 {
 	uint64_t w1 = found->words.w[1];
 	struct ttm_probe probe;
@@ -334,7 +133,7 @@ void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 {
 	struct ttm_block_device *block = ttm_lane_block(
 		hook->process, hook->lane, device);
-	struct found found;
+	struct ttm_found found;
 	uint32_t extent, i;
 
 	if (!block) {
@@ -359,7 +158,15 @@ void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
-static bool is_later(const struct found *a, const struct found *b)
+void ttm_put_lost(struct ttm_put *put, enum ttmem_loss reason)
+{
+	const uint64_t *w = put->mine.words.w;
+
+	ttm_loss(put->hook, reason, TTM_W1_DEVICE(w[1]), TTM_W1_FIGURE(w[1]),
+		w[2], ttm_words_bytes(&put->mine.words));
+}
+
+static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
 {
 	int8_t turns = (int8_t)(TTM_W1_TURN(a->words.w[1]) -
 		TTM_W1_TURN(b->words.w[1]));
@@ -369,37 +176,39 @@ static bool is_later(const struct found *a, const struct found *b)
 
 /* A kernel with the same type, size and cores: loading it is a dispatch. */
 static bool is_same_kernel(
-	const struct ttm_words *words, const struct ttm_object *object)
+	const struct ttm_found *found, const struct ttm_put *put)
 {
-	return object->figure >= TTMEM_FIGURE_KERNEL &&
-		TTM_W1_FIGURE(words->w[1]) == object->figure &&
-		words->w[4] == object->size &&
-		TTM_W7_CORES(words->w[7]) == object->cores;
+	const uint64_t *a = found->words.w, *b = put->mine.words.w;
+
+	return TTM_W1_FIGURE(a[1]) >= TTMEM_FIGURE_KERNEL &&
+		TTM_W1_FIGURE(a[1]) == TTM_W1_FIGURE(b[1]) && a[4] == b[4] &&
+		TTM_W7_CORES(a[7]) == TTM_W7_CORES(b[7]);
 }
 
-static void dispatch_count(struct put *put, const struct found *found)
+static void dispatch_count(struct ttm_put *put, const struct ttm_found *found)
 {
+	uint64_t w1 = found->words.w[1];
 	struct ttm_note note = {
 		.type = TTM_RECORD_DISPATCH,
-		.device = TTM_W1_DEVICE(found->words.w[1]),
-		.figure = put->object->figure,
+		.device = TTM_W1_DEVICE(w1),
+		.figure = TTM_W1_FIGURE(w1),
 		.slot = found->slot,
-		.epoch = TTM_W1_EPOCH(found->words.w[1]),
-		.w2 = put->object->id,
+		.epoch = TTM_W1_EPOCH(w1),
+		.w2 = found->words.w[2],
 	};
-	unsigned type = put->object->figure - TTMEM_FIGURE_KERNEL;
 
 	ttm_lane_begin(put->hook->lane);
-	ttm_own_add(&put->block->dispatches[type], 1);
+	ttm_own_add(
+		&put->block->dispatches[note.figure - TTMEM_FIGURE_KERNEL], 1);
 	TTM_TESTPOINT("dispatch counted");
 	ttm_note_commit(put->hook, &note);
 }
 
 /* What is live under the key now: a dispatch, or the turn of the new object. */
-static bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
+static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 {
 	struct ttm_probe probe;
-	struct found found;
+	struct ttm_found found;
 	uint8_t turn = 0;
 
 	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
@@ -407,7 +216,7 @@ static bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
 		put->hook->process, &probe, &put->key, TTM_SLOT_NONE, &found)) {
 		if (!found_is_of(&found, put->era))
 			continue;
-		if (is_same_kernel(&found.words, put->object)) {
+		if (is_same_kernel(&found, put)) {
 			dispatch_count(put, &found);
 			return true;
 		}
@@ -417,75 +226,14 @@ static bool put_is_dispatch(struct put *put, uint8_t *ret_turn)
 	return false;
 }
 
-static inline void words_set(struct put *put, unsigned device, uint8_t turn)
-{
-	const struct ttm_object *object = put->object;
-	struct ttm_scope scope = ttm_scope_now(put->hook->seat);
-	uint64_t *w = put->mine.words.w;
-
-	w[1] = TTM_W1(put->mine.slot, TTM_ERA_EPOCH(put->era), device,
-		object->figure, object->flags | scope.flags, turn);
-	w[2] = object->id;
-	w[3] = object->address;
-	w[4] = object->size;
-	w[5] = object->program;
-	w[6] = put->hook->now;
-	w[7] = TTM_W7(scope.name, 0, object->cores);
-}
-
-static inline void slot_write(
-	struct ttm_process *process, uint32_t slot, struct ttm_words *words)
-{
-	struct ttm_words *shared = ttm_slot_at(process, slot);
-	/* relaxed: a free slot belongs to whoever took it */
-	uint64_t generation = TTM_W0_GENERATION(ttm_load(&shared->w[0]));
-	unsigned i;
-
-	ttm_store(&shared->w[0], TTM_W0(generation + 1, TTM_SLOT_WRITING));
-	/* pairs(slot-reuse): release, with slot_read and the aggregator's
-	 * scan: no part of the new body is seen with the old w0 */
-	ttm_fence_release();
-	TTM_TESTPOINT("slot writing");
-#pragma GCC unroll 7
-	for (i = 1; i < 8; i++)
-		ttm_store(&shared->w[i], words->w[i]);
-	words->w[0] = TTM_W0(generation + 2, TTM_SLOT_LIVE);
-	/* pairs(slot): release, with slot_read and the aggregator's scan: the
-	 * body is whole */
-	ttm_store_release(&shared->w[0], words->w[0]);
-	TTM_TESTPOINT("slot live");
-}
-
-static inline void alloc_commit(struct put *put, unsigned flags)
-{
-	uint64_t *w = put->mine.words.w, w1 = w[1];
-
-	w[1] = TTM_W1_AS_RECORD(w1, flags, TTM_RECORD_ALLOC);
-	ttm_lane_commit(put->hook->lane, &put->mine.words);
-	w[1] = w1; /* with the turn: rivals may be compared yet */
-}
-
-static inline void alloc_count(struct put *put)
-{
-	ttm_account_alloc(put->device, put->block, put->object->figure,
-		put->era, put->object->bytes);
-	TTM_TESTPOINT("alloc counted");
-}
-
-static inline void alloc_count_commit(struct put *put)
-{
-	alloc_count(put);
-	alloc_commit(put, 0);
-}
-
 enum rival {
 	RIVAL_EARLIER,
 	RIVAL_LATER,
 };
 
 /* Another object with our key, live and of our epoch. */
-static bool rival_next(struct put *put, struct ttm_probe *probe,
-	enum rival wanted, struct found *ret_found)
+static bool rival_next(struct ttm_put *put, struct ttm_probe *probe,
+	enum rival wanted, struct ttm_found *ret_found)
 {
 	enum rival rival;
 
@@ -502,7 +250,7 @@ static bool rival_next(struct put *put, struct ttm_probe *probe,
 }
 
 static bool rival_find(
-	struct put *put, enum rival wanted, struct found *ret_found)
+	struct ttm_put *put, enum rival wanted, struct ttm_found *ret_found)
 {
 	struct ttm_probe probe;
 
@@ -511,7 +259,7 @@ static bool rival_find(
 }
 
 /* The slot goes back as if nothing had been; false if somebody else freed it. */
-static bool put_withdraw(struct put *put)
+static bool put_withdraw(struct ttm_put *put)
 {
 	if (!slot_free(put->hook->process, &put->mine))
 		return false;
@@ -520,9 +268,9 @@ static bool put_withdraw(struct put *put)
 }
 
 /* A later object of our key is live: ours was replaced before it was counted. */
-static void put_superseded(struct put *put, const struct found *later)
+static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
 {
-	if (!is_same_kernel(&later->words, put->object)) {
+	if (!is_same_kernel(later, put)) {
 		alloc_count_commit(put);
 		found_end(put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
 		return;
@@ -534,14 +282,14 @@ static void put_superseded(struct put *put, const struct found *later)
 }
 
 /* The kernel was loaded by another thread a moment ago: its load stands. */
-static bool put_takes_over(struct put *put)
+static bool put_takes_over(struct ttm_put *put)
 {
 	struct ttm_probe probe;
-	struct found earlier;
+	struct ttm_found earlier;
 
 	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
 	while (rival_next(put, &probe, RIVAL_EARLIER, &earlier)) {
-		if (!is_same_kernel(&earlier.words, put->object) ||
+		if (!is_same_kernel(&earlier, put) ||
 			!slot_free(put->hook->process, &earlier))
 			continue;
 		free_commit(put->hook, &earlier, TTM_FLAG_UNCOUNTED);
@@ -557,14 +305,15 @@ static bool put_takes_over(struct put *put)
  * The counters change for both before the first of the two records goes out: in
  * between all agree, and the peak does not hold the two together.
  */
-static bool put_replaces(struct put *put)
+static bool put_replaces(struct ttm_put *put)
 {
-	struct found earlier;
+	struct ttm_found earlier;
 
 	if (!rival_find(put, RIVAL_EARLIER, &earlier) ||
 		!slot_free(put->hook->process, &earlier))
 		return false;
-	free_count(put->hook, put->block, &earlier, TTM_FLAG_REPLACED);
+	free_count(put->hook, put->device, put->block, &earlier,
+		TTM_FLAG_REPLACED);
 	alloc_count(put);
 	free_commit(put->hook, &earlier, TTM_FLAG_REPLACED);
 	ttm_lane_begin(put->hook->lane);
@@ -573,10 +322,10 @@ static bool put_replaces(struct put *put)
 }
 
 /* There may be other live objects with our key: see the top of this file. */
-static TTM_COLD void put_settle(struct put *put)
+static TTM_COLD void put_settle(struct ttm_put *put)
 {
 	struct ttm_probe probe;
-	struct found other;
+	struct ttm_found other;
 
 	if (rival_find(put, RIVAL_LATER, &other)) {
 		put_superseded(put, &other);
@@ -589,48 +338,17 @@ static TTM_COLD void put_settle(struct put *put)
 		found_end(put->hook, put->block, &other, TTM_FLAG_REPLACED);
 }
 
-static TTM_COLD void put_no_index(struct put *put, unsigned device)
+/* The slot is not in the index, so nobody else can have freed it. */
+TTM_COLD void ttm_put_without_index(struct ttm_put *put)
 {
 	uint64_t nowhere = 0;
 
 	put->mine.place = &nowhere;
 	put_withdraw(put);
-	ttm_loss(put->hook, TTMEM_LOSS_NO_INDEX, device, put->object->figure,
-		put->object->id, put->object->bytes);
+	ttm_put_lost(put, TTMEM_LOSS_NO_INDEX);
 }
 
-/* Not counted yet: its slot and its index entry only. False if that failed. */
-static TTM_INLINE bool put_enter(struct put *put, unsigned device, uint8_t turn)
-{
-	struct ttm_hook *hook = put->hook;
-
-	if (TTM_UNLIKELY(!ttm_supply_take(
-		    hook->process, hook->lane, &put->mine.slot))) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, put->object->figure,
-			put->object->id, put->object->bytes);
-		return false;
-	}
-	ttm_lane_begin(hook->lane);
-	words_set(put, device, turn);
-	slot_write(hook->process, put->mine.slot, &put->mine.words);
-	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
-		ttm_entry(&put->key, put->mine.slot));
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!put->mine.place)) {
-		put_no_index(put, device);
-		return false;
-	}
-	return true;
-}
-
-static inline bool put_may_have_rivals(const struct put *put)
-{
-	return ttm_index_may_have(put->hook->process, put->key.bucket_hash,
-		put->key.tag, ttm_entry(&put->key, put->mine.slot));
-}
-
-/* Looks what is there before it enters: what is often replaced or dispatched. */
-static TTM_SLOW void put_carefully(struct put *put, unsigned device)
+TTM_SLOW void ttm_put_carefully(struct ttm_put *put)
 {
 	uint8_t turn = 0;
 
@@ -638,7 +356,7 @@ static TTM_SLOW void put_carefully(struct put *put, unsigned device)
 		    put->key.tag, 0) &&
 		put_is_dispatch(put, &turn))
 		return;
-	if (!put_enter(put, device, turn))
+	if (!put_enter(put, turn))
 		return;
 	if (TTM_UNLIKELY(put_may_have_rivals(put)))
 		put_settle(put);
@@ -646,42 +364,14 @@ static TTM_SLOW void put_carefully(struct put *put, unsigned device)
 		alloc_count_commit(put);
 }
 
-/*
- * Enters at once and looks then. An id that was live already is an anomaly: it may
- * cost more, and starts anew as the careful kind.
- */
-static inline void put_boldly(struct put *put, unsigned device)
+TTM_COLD void ttm_put_meets(struct ttm_put *put)
 {
-	struct found rival;
+	struct ttm_found rival;
 
-	if (!put_enter(put, device, 0))
-		return;
-	if (TTM_UNLIKELY(put_may_have_rivals(put)) &&
-		(rival_find(put, RIVAL_EARLIER, &rival) ||
-			rival_find(put, RIVAL_LATER, &rival)) &&
+	if ((rival_find(put, RIVAL_EARLIER, &rival) ||
+		    rival_find(put, RIVAL_LATER, &rival)) &&
 		put_withdraw(put))
-		put_carefully(put, device);
+		ttm_put_carefully(put);
 	else
 		alloc_count_commit(put);
-}
-
-void ttm_object_put(
-	struct ttm_hook *hook, unsigned device, const struct ttm_object *object)
-{
-	struct put put;
-
-	put.hook = hook;
-	put.object = object;
-	put.device = &hook->process->devices[device];
-	put.block = ttm_lane_block(hook->process, hook->lane, device);
-	put.era = ttm_device_era(put.device);
-	ttm_key_set(
-		&put.key, device, object->figure, object->program, object->id);
-	if (TTM_UNLIKELY(!put.block))
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, object->figure,
-			object->id, object->bytes);
-	else if (object->figure < TTMEM_FIGURE_CB)
-		put_boldly(&put, device);
-	else
-		put_carefully(&put, device);
 }

@@ -155,7 +155,6 @@ struct ttm_hook {
 	struct ttm_process *process;
 	struct ttm_seat *seat;
 	struct ttm_lane *lane;
-	uint64_t now;
 	uint32_t depth;
 };
 

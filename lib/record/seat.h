@@ -56,7 +56,6 @@ static inline bool ttm_hook_enter(
 	ttm_store32(&hook->seat->depth, depth + 1);
 	ttm_fence_signal();
 	hook->depth = depth;
-	hook->now = ttm_clock_now();
 	if (TTM_UNLIKELY(depth >= TTM_DEPTHS || !hook->seat->lanes[depth]))
 		return ttm_hook_deeper(hook, depth, bytes);
 	hook->lane = hook->seat->lanes[depth];

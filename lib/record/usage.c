@@ -132,18 +132,21 @@ static void peak_reset(struct ttm_device *device)
 		TTM_ERA(TTM_ERA_EPOCH(era), TTM_ERA_PEAK(era) + 1)));
 }
 
-void ttmem_peak_reset(uint32_t device)
+static TTM_SLOW void peaks_reset(uint32_t device)
 {
-	struct ttm_process *process;
+	struct ttm_process *process = ttm_process_now();
 	enum ttmem_anomaly reason;
 	uint64_t mask;
 
-	if (ttm_switch_is_off())
-		return;
-	process = ttm_process_now();
 	if (!process)
 		return;
 	mask = ttm_device_mask(process, device, false, &reason);
 	while (mask)
 		peak_reset(&process->devices[ttm_mask_take(&mask)]);
+}
+
+void ttmem_peak_reset(uint32_t device)
+{
+	if (!ttm_switch_is_off())
+		peaks_reset(device);
 }

@@ -200,6 +200,11 @@ enum ttm_slot_state {
 		(uint64_t)(device) << 40 | (uint64_t)(figure) << 46 |          \
 		(uint64_t)(flags) << 50 | (uint64_t)(type) << 56)
 
+/* An object's w1 when it gets its slot; both parts were 0, or another try's. */
+#define TTM_W1_WITH(w1, slot, turn)                                            \
+	(((w1)&0x00ffffffff000000ull) | (uint64_t)(slot) |                     \
+		(uint64_t)(turn) << 56)
+
 /* A slot's w1 in a record about it: flags added, the type in the turn's place. */
 #define TTM_W1_AS_RECORD(w1, flags, type)                                      \
 	(((w1)&0x00ffffffffffffffull) | (uint64_t)(flags) << 50 |              \

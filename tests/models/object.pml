@@ -174,6 +174,17 @@ inline found_next(except, wanted)
 #define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
 	(TURN_SIGNED_MORE(TURN_DIFF(a_turn, b_turn)) || \
 		(TURN_TIE(TURN_DIFF(a_turn, b_turn)) && (a_slot) > (b_slot)))
+#ifdef FIX_TURN_MAX	/* one more than any, not than the last one */
+#define TURN_AFTER \
+	if \
+	:: !found_one || TURN_SIGNED_MORE(TURN_DIFF((f_turn + 1) % TURNS, turn)) -> \
+		turn = (f_turn + 1) % TURNS \
+	:: else \
+	fi; \
+	found_one = true
+#else
+#define TURN_AFTER turn = (f_turn + 1) % TURNS
+#endif
 #define RIVAL_LATER IS_LATER(f_turn, f_slot, turn, mine)
 #define RIVAL_EARLIER (!RIVAL_LATER)
 
@@ -386,7 +397,7 @@ inline put_is_dispatch()
 #ifdef FIX_KNOWN
 				known[f_slot] = f_gen;
 #endif
-				turn = (f_turn + 1) % TURNS
+				TURN_AFTER
 			}
 		fi
 	   fi
@@ -527,6 +538,9 @@ proctype Thread(byte me)
 	byte b_gen, b_slot, b_turn, b_place;
 #endif
 	bool won, over, rival;
+#ifdef FIX_TURN_MAX
+	bool found_one;
+#endif
 #ifdef FIX_KNOWN
 	byte known[SLOTS];
 #endif
@@ -547,6 +561,9 @@ proctype Thread(byte me)
 			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
 			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
 			won = false; over = false; rival = false;
+#ifdef FIX_TURN_MAX
+			found_one = false;
+#endif
 #ifdef FIX_KNOWN
 			i = 0; do :: i < SLOTS -> known[i] = 0; i++ :: else -> break od; i = 0
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/segment_parse.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,38 +30,37 @@ int segment_refuse(
 
 uint64_t segment_get64(const struct segment *s, uint64_t off)
 {
-	uint64_t value = 0;
-	unsigned i;
+	uint64_t value;
 
-	for (i = 0; i < 8; i++)
-		value |= (uint64_t)s->bytes[off + i] << (8 * i);
-	return value;
+	memcpy(&value, s->bytes + off, sizeof(value));
+	return le64toh(value);
 }
 
 uint32_t segment_get32(const struct segment *s, uint64_t off)
 {
-	return (uint32_t)s->bytes[off] | (uint32_t)s->bytes[off + 1] << 8 |
-		(uint32_t)s->bytes[off + 2] << 16 |
-		(uint32_t)s->bytes[off + 3] << 24;
+	uint32_t value;
+
+	memcpy(&value, s->bytes + off, sizeof(value));
+	return le32toh(value);
 }
 
+/* All bytes are zero if the first is and each is the same as the next. */
 bool segment_is_zero(const struct segment *s, uint64_t off, uint64_t size)
 {
-	uint64_t i;
+	const uint8_t *bytes = s->bytes + off;
 
-	for (i = 0; i < size; i++)
-		if (s->bytes[off + i])
-			return false;
-	return true;
+	return size == 0 ||
+		(bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 int segment_expect_zero(const struct segment_reading *r, uint64_t from,
 	uint64_t to, const char *what)
 {
-	for (; from < to; from++)
-		if (r->s->bytes[from])
-			return segment_refuse(r, from, "%s is not zero", what);
-	return 0;
+	if (segment_is_zero(r->s, from, to - from))
+		return 0;
+	while (!r->s->bytes[from])
+		from++;
+	return segment_refuse(r, from, "%s is not zero", what);
 }
 
 void *segment_array(size_t len, size_t size)

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A lane: lib/record/lane.h, its adoption in seat.c, and a reader as lane.h and
+ * docs/layout.md describe it.
+ *
+ * Stores go through buffers to the memory that the reader sees: with TSO in their
+ * order; otherwise (PSO) only stores to one word keep their order, and a release
+ * fence waits until all buffers are empty. For a writer that loads nothing back
+ * that is the same as a barrier between the stores. The reader's loads happen in
+ * the order written, but where no fence or acquire stands between two, in any.
+ *
+ * Record n has WORDS words, each of them n + 1. The writer may stop anywhere, as
+ * when it is killed; what it has stored still arrives. With ADOPT another thread
+ * then goes on with the lane.
+ *
+ *   always   an accepted record is untorn and the one of its index; intent and
+ *            tail never go back; 0 <= intent - tail <= 1, where PSO may show the
+ *            next intent before the last tail: 2
+ *   at rest  0 <= intent - tail <= 1, every record below tail that is not older
+ *            than the capacity is there and whole
+ */
+#ifndef CAPACITY
+#define CAPACITY 2
+#endif
+#ifndef RECORDS
+#define RECORDS 5
+#endif
+#define WORDS 2
+
+/* words of memory */
+#define INTENT 0
+#define TAIL 1
+#define WORD(n, i) (2 + ((n) % CAPACITY) * WORDS + (i))
+#define CELLS (2 + CAPACITY * WORDS)
+
+byte memory[CELLS];
+byte at_rest;		/* the writers are gone and nothing is under way */
+
+#ifdef TSO
+chan buffer = [6] of { byte, byte };
+#define STORE(cell, value) buffer ! cell, value
+#define FENCE true
+#define DRAINED empty(buffer)
+#else
+chan buffer[CELLS] = [2] of { byte };
+#define STORE(cell, value) buffer[cell] ! value
+#define FENCE DRAINED
+#if CAPACITY == 2
+#define DRAINED (empty(buffer[0]) && empty(buffer[1]) && \
+	empty(buffer[2]) && empty(buffer[3]) && \
+	empty(buffer[4]) && empty(buffer[5]))
+#else
+#define DRAINED (empty(buffer[0]) && empty(buffer[1]) && \
+	empty(buffer[2]) && empty(buffer[3]) && \
+	empty(buffer[4]) && empty(buffer[5]) && \
+	empty(buffer[6]) && empty(buffer[7]))
+#endif
+#endif
+
+#ifdef TSO
+#define AHEAD 1
+#else
+#define AHEAD 2
+#endif
+
+/* A store arrives. */
+inline arrive(cell, value)
+{
+	assert(cell > TAIL || value >= memory[cell]);
+	memory[cell] = value;
+	assert(memory[TAIL] <= memory[INTENT]);
+	assert(memory[INTENT] <= memory[TAIL] + AHEAD)
+}
+
+active proctype Memory()
+{
+	byte c, v;
+
+	do
+#ifdef TSO
+	:: atomic { buffer ? c, v -> arrive(c, v); c = 0; v = 0 }
+#else
+	:: atomic { buffer[INTENT] ? v -> arrive(INTENT, v); v = 0 }
+	:: atomic { buffer[TAIL] ? v -> arrive(TAIL, v); v = 0 }
+	:: atomic { buffer[2] ? v -> memory[2] = v; v = 0 }
+	:: atomic { buffer[3] ? v -> memory[3] = v; v = 0 }
+	:: atomic { buffer[4] ? v -> memory[4] = v; v = 0 }
+	:: atomic { buffer[5] ? v -> memory[5] = v; v = 0 }
+#if CAPACITY > 2
+	:: atomic { buffer[6] ? v -> memory[6] = v; v = 0 }
+	:: atomic { buffer[7] ? v -> memory[7] = v; v = 0 }
+#endif
+#endif
+	:: at_rest && DRAINED -> break
+	od
+}
+
+byte intent, tail;	/* as the writer knows them: lane->tail is private */
+byte gone;		/* writers that have stopped */
+
+/* ttm_lane_begin() */
+inline lane_begin()
+{
+	intent = tail + 1;
+	STORE(INTENT, intent);
+#ifndef NO_RELEASE_FENCE
+	FENCE
+#else
+	skip
+#endif
+}
+
+/* ttm_lane_commit() */
+inline lane_commit()
+{
+	STORE(WORD(tail, 0), tail + 1);
+	STORE(WORD(tail, 1), tail + 1);
+	tail++;
+#ifndef NO_TAIL_RELEASE
+	FENCE;
+#endif
+	STORE(TAIL, tail)
+}
+
+/* The same with the tail before the record. */
+inline lane_commit_swapped()
+{
+	tail++;
+	FENCE;
+	STORE(TAIL, tail);
+	FENCE;
+	STORE(WORD(tail - 1, 0), tail);
+	STORE(WORD(tail - 1, 1), tail)
+}
+
+proctype Writer()
+{
+	do
+	:: tail < RECORDS ->
+		{
+			lane_begin();
+#ifdef TAIL_FIRST
+			lane_commit_swapped()
+#else
+			lane_commit()
+#endif
+		} unless { gone == 1 }	/* killed, cancelled, longjmp */
+		if
+		:: gone == 1 -> break
+		:: else
+		fi
+	:: else -> break
+	od;
+	gone = 2
+}
+
+/* Ends the writer anywhere. */
+proctype End()
+{
+	atomic {
+		if
+		:: gone == 0 -> gone = 1
+		:: gone > 0
+		fi
+	}
+}
+
+/* lane_adopt(), then hooks as before */
+proctype Adopter()
+{
+	gone == 2;
+#ifdef ADOPT
+	/* the seat's CAS has passed the lane on: what was stored is there */
+	DRAINED;
+#ifndef ADOPT_AS_IS
+	if
+	:: memory[INTENT] != tail -> lane_begin(); lane_commit()
+	:: else
+	fi;
+#endif
+	do
+	:: tail < RECORDS -> lane_begin(); lane_commit()
+	:: else -> break
+	od;
+#endif
+	DRAINED;
+	at_rest = 1
+}
+
+/* Loads in the order given by the fences; the copy itself in any order. */
+active proctype Reader()
+{
+	byte t, n, limit;
+	byte w[WORDS];
+	bool got[WORDS], limited;
+
+	do
+	:: break
+	:: true ->
+#ifdef NO_TAIL_ACQUIRE
+		/* words may be loaded before the tail that promises them */
+		n = 0;
+		do
+		:: n < RECORDS -> n++
+		:: break
+		od;
+		if
+		:: w[0] = memory[WORD(n, 0)]; got[0] = true
+		:: skip
+		fi;
+#endif
+		t = memory[TAIL];
+#ifdef NO_TAIL_ACQUIRE
+		if
+		:: n < t && n + CAPACITY >= t
+		:: else -> goto again
+		fi;
+#else
+		/* any record that should be there */
+		n = (t > CAPACITY -> t - CAPACITY : 0);
+		if
+		:: n == t -> goto again
+		:: else
+		fi;
+		do
+		:: n + 1 < t -> n++
+		:: break
+		od;
+#endif
+#ifdef INTENT_EARLY
+		limit = memory[INTENT];
+		limited = true;
+#endif
+		do
+		:: !got[0] -> w[0] = memory[WORD(n, 0)]; got[0] = true
+		:: !got[1] -> w[1] = memory[WORD(n, 1)]; got[1] = true
+#ifdef NO_ACQUIRE_FENCE
+		:: !limited -> limit = memory[INTENT]; limited = true
+#endif
+		:: got[0] && got[1] -> break
+		od;
+		if
+		:: limited
+		:: else ->
+#ifdef TAIL_AGAIN
+			limit = memory[TAIL]
+#else
+			limit = memory[INTENT]
+#endif
+		fi;
+		if
+		:: limit - n <= CAPACITY ->
+			assert(w[0] == n + 1);
+			assert(w[1] == n + 1)
+		:: else
+		fi;
+again:
+		atomic {
+			t = 0; n = 0; limit = 0; w[0] = 0; w[1] = 0;
+			got[0] = false; got[1] = false; limited = false
+		}
+	od
+}
+
+/* The final read of a process that is dead, or at rest. */
+active proctype Final()
+{
+	byte n;
+
+	at_rest == 1;
+	d_step {
+		assert(memory[INTENT] == memory[TAIL] ||
+			memory[INTENT] == memory[TAIL] + 1);
+		n = memory[TAIL];
+		do
+		:: n > 0 && memory[INTENT] - (n - 1) <= CAPACITY ->
+			n--;
+			assert(memory[WORD(n, 0)] == n + 1);
+			assert(memory[WORD(n, 1)] == n + 1)
+		:: else -> break
+		od
+	}
+}
+
+init
+{
+	atomic {
+		run Writer();
+		run End();
+		run Adopter()
+	}
+}
