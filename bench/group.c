@@ -36,13 +36,14 @@ enum task {
 
 struct group;
 
+/* Neighbours share no cache line, nor one that is fetched along with it. */
 struct worker {
 	struct group *group;
 	struct bench_side side;
 	struct bench_slice slice;
 	unsigned number;
 	int error;
-};
+} __attribute__((aligned(256)));
 
 struct group {
 	struct worker workers[2];

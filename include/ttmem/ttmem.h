@@ -84,9 +84,8 @@ enum ttmem_anomaly {
 	TTMEM_ANOMALY_ALLOC_LIVE = 1,   /* the id was live; it was replaced */
 	TTMEM_ANOMALY_BAD_DEVICE = 2,   /* no such mesh, or not a device id */
 	TTMEM_ANOMALY_TOO_MANY_DEVICES = 3,
-	TTMEM_ANOMALY_BAD_KIND = 4, /* kind, kernel type or flags */
-	TTMEM_ANOMALY_OVERFLOW =
-		5, /* size x cores, or more cores than 2^24-1 */
+	TTMEM_ANOMALY_BAD_KIND = 4,  /* kind, kernel type or flags */
+	TTMEM_ANOMALY_OVERFLOW = 5,  /* 2^46 bytes or 2^24 cores, or more */
 	TTMEM_ANOMALY_LATE_FREE = 6, /* freed after its device was closed */
 	TTMEM_ANOMALY_SCOPE_UNDERFLOW = 7, /* a pop without a push */
 	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8,  /* attributed to the 32nd scope */

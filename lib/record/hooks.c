@@ -85,6 +85,9 @@ static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
 	if (TTM_UNLIKELY(!kind_is_good(kind)))
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTM_FIGURE_NONE, id);
+	else if (TTM_UNLIKELY(size > TTM_OBJECT_BYTES_MAX))
+		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS, (unsigned)kind,
+			id);
 	else
 		put(device, &object, size);
 }
@@ -125,7 +128,8 @@ void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id)
 static bool bytes_on_cores(uint64_t size, uint32_t cores, uint64_t *ret_bytes)
 {
 	return cores <= TTM_CORES_MAX &&
-		!__builtin_mul_overflow(size, (uint64_t)cores, ret_bytes);
+		!__builtin_mul_overflow(size, (uint64_t)cores, ret_bytes) &&
+		*ret_bytes <= TTM_OBJECT_BYTES_MAX;
 }
 
 static TTM_SLOW void cb_alloc(uint32_t device, uint64_t program, uint64_t cb,

@@ -10,7 +10,8 @@
  * If the reader copied any byte of a newer record, the fence makes it see the
  * intent that came before it, and it drops what it copied. `intent` is raised
  * before the slot is touched, so that a process that was killed inside an
- * operation shows it. Wait-free; one writer at a time (the seat's owner at this
+ * operation shows it. An operation that replaces an object has two records, and
+ * its tail goes up by two at once. Wait-free; one writer at a time (the seat's owner at this
  * depth).
  */
 #ifndef TTM_RECORD_LANE_H
@@ -18,21 +19,33 @@
 
 #include "record/process.h"
 
-static inline void ttm_lane_begin(struct ttm_lane *lane)
+static inline void lane_intend(struct ttm_lane *lane, uint64_t records)
 {
 	/* relaxed: ordered by the fence */
-	ttm_store(&lane->control->intent, lane->tail + 1);
+	ttm_store(&lane->control->intent, lane->tail + records);
 	/* pairs(lane-intent): release, with the drain's fence before it loads
 	 * intent: no byte of what follows is seen without it */
 	ttm_fence_release();
 	TTM_TESTPOINT("intent raised");
 }
 
-/* A record about an object: its words but for w0, w1 and w3. */
-static TTM_INLINE void ttm_lane_commit_object(struct ttm_lane *lane,
+static inline void ttm_lane_begin(struct ttm_lane *lane)
+{
+	lane_intend(lane, 1);
+}
+
+/* An operation that has begun turns out to have two records. */
+static inline void ttm_lane_begin_second(struct ttm_lane *lane)
+{
+	lane_intend(lane, 2);
+}
+
+/* A record about an object, its words but for w0, w1 and w3, `ahead` of tail. */
+static TTM_INLINE void ttm_lane_write(struct ttm_lane *lane, unsigned ahead,
 	uint64_t w0, uint64_t w1, uint64_t w3, const struct ttm_words *words)
 {
-	uint64_t *place = lane->records[lane->tail % TTM_LANE_RECORDS].w;
+	uint64_t *place = lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS]
+				  .w;
 
 	/* relaxed: between the intent and the tail */
 	ttm_store(&place[0], w0);
@@ -44,9 +57,13 @@ static TTM_INLINE void ttm_lane_commit_object(struct ttm_lane *lane,
 	ttm_store(&place[6], words->w[6]);
 	ttm_store(&place[7], words->w[7]);
 	TTM_TESTPOINT("record written");
-	lane->tail++;
-	/* pairs(lane-tail): release, with the drain's load of tail: the record
-	 * is whole, and the slot and the counters are in */
+}
+
+static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)
+{
+	lane->tail += records;
+	/* pairs(lane-tail): release, with the drain's load of tail: the records
+	 * are whole, and the slots and the counters are in */
 	ttm_store_release(&lane->control->tail, lane->tail);
 	TTM_TESTPOINT("tail raised");
 }
@@ -54,8 +71,9 @@ static TTM_INLINE void ttm_lane_commit_object(struct ttm_lane *lane,
 static inline void ttm_lane_commit(
 	struct ttm_lane *lane, const struct ttm_words *record)
 {
-	ttm_lane_commit_object(
-		lane, record->w[0], record->w[1], record->w[3], record);
+	ttm_lane_write(
+		lane, 0, record->w[0], record->w[1], record->w[3], record);
+	ttm_lane_end(lane, 1);
 }
 
 /*

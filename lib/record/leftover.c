@@ -325,14 +325,13 @@ void ttm_leftover_tidy(int directory)
 
 /* -- markers ------------------------------------------------------------------------- */
 
-void ttm_leftover_mark(const char *base, int error)
+static void marker_name(int error, char ret_name[NAME_SIZE])
 {
 	const char *run_id = ttm_environment("TTMEM_RUN_ID");
-	char name[NAME_SIZE];
 	struct ttm_text text;
 	size_t i;
 
-	ttm_text_init(&text, name, sizeof(name));
+	ttm_text_init(&text, ret_name, NAME_SIZE);
 	ttm_text_add(&text, TTM_MARKER_PREFIX);
 	ttm_text_add_decimal(&text, (uint64_t)getpid());
 	ttm_text_add(&text, ".");
@@ -342,5 +341,24 @@ void ttm_leftover_mark(const char *base, int error)
 	ttm_text_add(&text, ".");
 	for (i = 0; run_id && i < 16 && run_id[i]; i++)
 		ttm_text_add_hex(&text, (uint8_t)run_id[i], 2);
+}
+
+void ttm_leftover_mark(const char *base, int error)
+{
+	char name[NAME_SIZE];
+
+	marker_name(error, name);
 	ttm_user_directory_mark(base, name);
+}
+
+void ttm_leftover_unmark(const char *base, int error)
+{
+	char path[TTM_PATH_SIZE], name[NAME_SIZE];
+	int directory;
+
+	marker_name(error, name);
+	if (ttm_user_directory_open(base, path, &directory) < 0)
+		return;
+	unlinkat(directory, name, 0);
+	close(directory);
 }

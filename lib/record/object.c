@@ -108,7 +108,7 @@ void ttm_object_remove_program(
 			found_end(hook, block, &found, 0);
 	}
 	ttm_key_set(&key, device, TTMEM_FIGURE_KERNEL, 0, program);
-	if (key_find(hook, &key, era, &found))
+	while (key_find(hook, &key, era, &found))
 		found_end(hook, block, &found, 0);
 }
 
@@ -174,7 +174,7 @@ static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
 	return turns ? turns > 0 : a->slot > b->slot;
 }
 
-/* A kernel with the same type, size and cores: loading it is a dispatch. */
+/* A kernel that is the same in all respects: loading it is a dispatch. */
 static bool is_same_kernel(
 	const struct ttm_found *found, const struct ttm_put *put)
 {
@@ -182,7 +182,8 @@ static bool is_same_kernel(
 
 	return TTM_W1_FIGURE(a[1]) >= TTMEM_FIGURE_KERNEL &&
 		TTM_W1_FIGURE(a[1]) == TTM_W1_FIGURE(b[1]) && a[4] == b[4] &&
-		TTM_W7_CORES(a[7]) == TTM_W7_CORES(b[7]);
+		TTM_W7_CORES(a[7]) == TTM_W7_CORES(b[7]) &&
+		((a[1] ^ b[1]) & TTM_W1(0, 0, 0, 0, TTM_FLAG_IN_RING, 0)) == 0;
 }
 
 static void dispatch_count(struct ttm_put *put, const struct ttm_found *found)
@@ -281,6 +282,19 @@ static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
 		alloc_count_commit(put); /* the later one took ours over */
 }
 
+/* One operation with two records: an object goes, ours comes. */
+static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
+	unsigned free_flags, unsigned alloc_flags)
+{
+	struct ttm_lane *lane = put->hook->lane;
+
+	ttm_lane_begin_second(lane);
+	free_write(put->hook, earlier, free_flags);
+	alloc_write(put, 1, alloc_flags);
+	ttm_lane_end(lane, 2);
+	ttm_supply_put(put->hook->process, lane, earlier->slot);
+}
+
 /* The kernel was loaded by another thread a moment ago: its load stands. */
 static bool put_takes_over(struct ttm_put *put)
 {
@@ -292,19 +306,15 @@ static bool put_takes_over(struct ttm_put *put)
 		if (!is_same_kernel(&earlier, put) ||
 			!slot_free(put->hook->process, &earlier))
 			continue;
-		free_commit(put->hook, &earlier, TTM_FLAG_UNCOUNTED);
-		ttm_lane_begin(put->hook->lane);
-		alloc_commit(put, TTM_FLAG_UNCOUNTED);
+		put_instead_of(
+			put, &earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
 		dispatch_count(put, &put->mine);
 		return true;
 	}
 	return false;
 }
 
-/*
- * The counters change for both before the first of the two records goes out: in
- * between all agree, and the peak does not hold the two together.
- */
+/* Counted as one step: the peak does not hold the two together. */
 static bool put_replaces(struct ttm_put *put)
 {
 	struct ttm_found earlier;
@@ -315,9 +325,7 @@ static bool put_replaces(struct ttm_put *put)
 	free_count(put->hook, put->device, put->block, &earlier,
 		TTM_FLAG_REPLACED);
 	alloc_count(put);
-	free_commit(put->hook, &earlier, TTM_FLAG_REPLACED);
-	ttm_lane_begin(put->hook->lane);
-	alloc_commit(put, 0);
+	put_instead_of(put, &earlier, TTM_FLAG_REPLACED, 0);
 	return true;
 }
 

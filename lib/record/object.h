@@ -169,15 +169,22 @@ static TTM_INLINE bool slot_free(
 	return true;
 }
 
-static TTM_INLINE void free_commit(
+static TTM_INLINE void free_write(
 	struct ttm_hook *hook, const struct ttm_found *found, unsigned flags)
 {
 	const uint64_t *w = found->words.w;
 
-	ttm_lane_commit_object(hook->lane,
+	ttm_lane_write(hook->lane, 0,
 		TTM_W0(TTM_W0_GENERATION(w[0]) + 1, TTM_SLOT_FREE),
 		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE), ttm_clock_now(),
 		&found->words);
+}
+
+static TTM_INLINE void free_commit(
+	struct ttm_hook *hook, const struct ttm_found *found, unsigned flags)
+{
+	free_write(hook, found, flags);
+	ttm_lane_end(hook->lane, 1);
 	ttm_supply_put(hook->process, hook->lane, found->slot);
 }
 
@@ -257,11 +264,12 @@ static TTM_INLINE void alloc_count(struct ttm_put *put)
 	TTM_TESTPOINT("alloc counted");
 }
 
-static TTM_INLINE void alloc_commit(struct ttm_put *put, unsigned flags)
+static TTM_INLINE void alloc_write(
+	struct ttm_put *put, unsigned ahead, unsigned flags)
 {
 	const uint64_t *w = put->mine.words.w;
 
-	ttm_lane_commit_object(put->hook->lane, w[0],
+	ttm_lane_write(put->hook->lane, ahead, w[0],
 		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_ALLOC), w[3],
 		&put->mine.words);
 }
@@ -269,7 +277,8 @@ static TTM_INLINE void alloc_commit(struct ttm_put *put, unsigned flags)
 static TTM_INLINE void alloc_count_commit(struct ttm_put *put)
 {
 	alloc_count(put);
-	alloc_commit(put, 0);
+	alloc_write(put, 0, 0);
+	ttm_lane_end(put->hook->lane, 1);
 }
 
 /* Slot and index entry; nothing is counted yet. False if that failed. */

@@ -85,13 +85,12 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 {
 	/* relaxed: the seat's CAS has passed the lane to us */
-	if (ttm_load(&lane->control->intent) != lane->tail) {
+	while (ttm_load(&lane->control->intent) != lane->tail) {
 		struct ttm_words nothing = { { 0 } };
 
 		nothing.w[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
 			TTM_FLAG_NO_DEVICE, TTM_RECORD_NOOP);
 		nothing.w[3] = ttm_clock_now();
-		ttm_lane_begin(lane);
 		ttm_lane_commit(lane, &nothing);
 	}
 	/* relaxed: display only */

@@ -234,6 +234,16 @@ bool ttmem_internal_decide(void)
 	return switch_now() == TTM_SWITCH_ON;
 }
 
+static void start_succeeded(const char *dir)
+{
+	uint32_t error = ttm_load32(&start_error); /* relaxed: our own */
+
+	if (error)
+		ttm_leftover_unmark(dir, -(int)error);
+	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
+	switch_set(TTM_SWITCH_ON);
+}
+
 static int start_as_asked(const struct ttmem_config *config)
 {
 	int r;
@@ -250,8 +260,7 @@ static int start_as_asked(const struct ttmem_config *config)
 		start_failed(config ? config->dir : NULL, r);
 		return r;
 	}
-	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
-	switch_set(TTM_SWITCH_ON);
+	start_succeeded(config ? config->dir : NULL);
 	return 0;
 }
 

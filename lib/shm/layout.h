@@ -242,6 +242,7 @@ enum ttm_record_type {
 #define TTM_W7_STACK(w7) ((uint32_t)((w7) >> 16 & 0xffffff))
 #define TTM_W7_CORES(w7) ((uint32_t)((w7) >> 40))
 #define TTM_CORES_MAX 0xffffffu
+#define TTM_OBJECT_BYTES_MAX ((1ull << 46) - 1) /* totals have 47 bits */
 
 /* What the object takes on its device: see docs/layout.md. */
 static inline uint64_t ttm_words_bytes(const struct ttm_words *words)

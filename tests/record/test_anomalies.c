@@ -225,22 +225,20 @@ static void test_largest_number_of_cores_is_fine(void)
 	test_anomalies_are(NONE);
 }
 
-static void test_buffers_beyond_any_memory_do_not_disturb_others(void)
+static void test_buffer_beyond_any_memory_is_an_overflow(void)
 {
-	struct segment *segment;
+	uint64_t largest = (1ull << 46) - 1;
 
-	ttmem_alloc(1, TTMEM_DRAM, 1, 0, 100);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0, UINT64_MAX);
-	ttmem_alloc(0, TTMEM_DRAM, 2, 0, UINT64_MAX);
-	ttmem_alloc(0, TTMEM_DRAM, 3, 0, 1ull << 63);
-	ttmem_free(0, TTMEM_DRAM, 1);
-	ttmem_free(0, TTMEM_DRAM, 3);
-	ttmem_free(0, TTMEM_DRAM, 2);
-	ttmem_alloc(0, TTMEM_DRAM, 4, 0, 7);
-	segment = test_segment_read();
-	TEST_ASSERT_EQUAL_UINT64(2, segment->objects_len);
-	segment_unref(&segment);
-	test_usage_is(1, TTMEM_FIGURE_DRAM, 1, 100, 100);
+	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 1ull << 63);
+	ttmem_alloc(0, TTMEM_DRAM, 3, 0, largest + 1);
+	test_anomalies_are(ONLY(TTMEM_ANOMALY_OVERFLOW, 3));
+	ttmem_alloc(0, TTMEM_DRAM, 4, 0, largest);
+	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, largest, largest);
+	ttmem_free(0, TTMEM_DRAM, 4);
+	ttmem_alloc(0, TTMEM_DRAM, 5, 0, 7);
+	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 7, largest);
+	segment_unref(&(struct segment *){ test_segment_at_rest() });
 }
 
 static void test_devices_beyond_64_are_counted(void)
@@ -319,7 +317,7 @@ int main(void)
 	RUN_TEST(test_unknown_flags_are_counted);
 	RUN_TEST(test_size_times_cores_that_overflows_is_counted);
 	RUN_TEST(test_largest_number_of_cores_is_fine);
-	RUN_TEST(test_buffers_beyond_any_memory_do_not_disturb_others);
+	RUN_TEST(test_buffer_beyond_any_memory_is_an_overflow);
 	RUN_TEST(test_devices_beyond_64_are_counted);
 	RUN_TEST(test_free_on_a_device_never_named_makes_no_entry);
 	RUN_TEST(test_pops_without_a_push_are_counted);

@@ -162,6 +162,20 @@ static void test_kernel_in_the_ring_is_flagged(void)
 	test_usage_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 400, 400);
 }
 
+static void test_kernel_moved_to_the_ring_replaces(void)
+{
+	struct segment *segment;
+
+	ttmem_kernel_load(0, 7, TTMEM_KERNEL_APPLICATION, 100, 4, 0);
+	ttmem_kernel_load(
+		0, 7, TTMEM_KERNEL_APPLICATION, 100, 4, TTMEM_KERNEL_IN_RING);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT(SEGMENT_IN_RING, segment->objects[0].flags);
+	segment_unref(&segment);
+	test_usage_is(0, TTMEM_FIGURE_KERNEL_APPLICATION, 1, 400, 400);
+}
+
 static void test_unload_frees_it_whatever_its_type(void)
 {
 	struct segment *segment;
@@ -233,6 +247,7 @@ int main(void)
 	RUN_TEST(test_other_type_moves_the_bytes_to_its_figure);
 	RUN_TEST(test_other_type_of_the_same_size_replaces);
 	RUN_TEST(test_kernel_in_the_ring_is_flagged);
+	RUN_TEST(test_kernel_moved_to_the_ring_replaces);
 	RUN_TEST(test_unload_frees_it_whatever_its_type);
 	RUN_TEST(test_unload_of_an_unknown_kernel_is_counted);
 	RUN_TEST(test_load_after_unload_is_no_dispatch);

@@ -34,6 +34,7 @@ struct model_object {
 	uint32_t cores;
 	uint64_t bytes;
 	uint64_t orphans;
+	uint32_t flags; /* of a kernel */
 };
 
 /* What the segment calls a device entry. */
@@ -297,23 +298,25 @@ static void event_kernel_load(uint32_t device)
 	unsigned type = (unsigned)chance(3);
 	uint64_t size = 1024 * chance(3);
 	uint32_t cores = 1 + (uint32_t)chance(2);
+	uint32_t flags = chance(4) ? 0 : TTMEM_KERNEL_IN_RING;
 	unsigned d;
 
-	say("kernel_load(%x, %" PRIu64 ", %u, %" PRIu64 " x %u)", device,
-		kernel, type, size, cores);
+	say("kernel_load(%x, %" PRIu64 ", %u, %" PRIu64 " x %u, %u)", device,
+		kernel, type, size, cores, flags);
 	ttmem_kernel_load(device, kernel, (enum ttmem_kernel_type)type, size,
-		cores, chance(2) ? TTMEM_KERNEL_IN_RING : 0);
+		cores, flags);
 	FOR_EACH_MEANT(device, d)
 	{
 		struct model_object *o = &entry_of(d)->kernels[kernel];
 		unsigned figure = TTMEM_FIGURE_KERNEL + type;
 
 		if (o->live && o->figure == figure && o->size == size &&
-			o->cores == cores)
+			o->cores == cores && o->flags == flags) {
 			entry_of(d)->dispatches++;
-		else
-			model_put(entry_of(d), o, figure, size, cores,
-				size * cores);
+			continue;
+		}
+		model_put(entry_of(d), o, figure, size, cores, size * cores);
+		o->flags = flags;
 	}
 }
 
@@ -341,7 +344,7 @@ static void event_program_destroy(uint32_t device)
 		for (cb = 0; cb < CBS; cb++)
 			model_free_all(
 				entry_of(d), &entry_of(d)->cbs[program][cb]);
-		model_free(entry_of(d), &entry_of(d)->kernels[program]);
+		model_free_all(entry_of(d), &entry_of(d)->kernels[program]);
 	}
 }
 

@@ -208,7 +208,7 @@ struct segment {
 	uint64_t slots_len;     /* that the slot extents hold */
 	uint64_t slots_used;    /* with a generation: were not always free */
 	uint64_t slots_writing; /* 0 at rest */
-	uint64_t lanes_broken;  /* intent is tail + 1 */
+	uint64_t lanes_broken;  /* intent is not tail */
 	uint64_t lanes_overrun; /* history incomplete, given back included */
 
 	struct segment_device devices[SEGMENT_DEVICES];
