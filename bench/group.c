@@ -14,9 +14,9 @@
 #include "slice.h"
 
 #define SLICE_MS 2.0
-/* Pairs of slices in a row; more where changing the objects takes long. */
-#define PAIRS_IN_A_ROW 5u
-#define PAIRS_PER_OBJECTS 5000u
+/* In a turn; more where it takes long until the caches are warm again. */
+#define PAIRS_PER_TURN 5u
+#define OBJECTS_PER_PAIR 10000u
 /*
  * A thread that was not running for more than this share of a slice, or came that
  * much later than the other, spoils it.
@@ -51,10 +51,9 @@ struct group {
 	const struct bench_plan *plan;
 	const struct bench_hook *hook;
 	size_t live;
-	enum bench_threads threads; /* for which the objects are there */
+	enum bench_threads threads;
 	struct bench_reader *reader;
 	struct ttmem_status status;
-	cpu_set_t processors;
 	pthread_t second;
 	pthread_barrier_t begin;
 	pthread_barrier_t end;
@@ -70,23 +69,22 @@ struct group {
  */
 static void worker_pin(const struct worker *worker)
 {
-	const struct group *group = worker->group;
 	unsigned number = worker->number;
-	cpu_set_t one;
+	cpu_set_t all, one;
 	int cpu;
 
-	if (!group->plan->pin)
+	if (!worker->group->plan->pin || worker->group->threads == BENCH_ONE ||
+		sched_getaffinity(0, sizeof(all), &all) < 0)
 		return;
 	/* The last ones: the first serve most interrupts. */
 	for (cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--)
-		if (CPU_ISSET(cpu, &group->processors) && number-- == 0)
+		if (CPU_ISSET(cpu, &all) && number-- == 0)
 			break;
+	if (cpu < 0)
+		return;
 	CPU_ZERO(&one);
-	if (cpu >= 0)
-		CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof(one),
-		cpu >= 0 && group->threads != BENCH_ONE ? &one :
-							  &group->processors);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
 }
 
 static void worker_fill(struct worker *worker)
@@ -148,11 +146,11 @@ static void *second_main(void *argument)
 	return NULL;
 }
 
-/* All threads of the current cell at once. */
+/* All threads at once. */
 static void group_do(struct group *group, enum task task)
 {
 	group->task = task;
-	if (group->threads == BENCH_ONE && task != TASK_END) {
+	if (group->threads == BENCH_ONE) {
 		worker_do(&group->workers[0], task);
 		return;
 	}
@@ -161,20 +159,7 @@ static void group_do(struct group *group, enum task task)
 	pthread_barrier_wait(&group->end);
 }
 
-/* -- a cell's share of a round ------------------------------------------------ */
-
-static int group_settle(struct group *group, enum bench_threads threads)
-{
-	if (group->workers[0].side.ids_len > 0) {
-		if (group->threads == threads)
-			return 0;
-		group_do(group, TASK_CLEAR);
-	}
-	group->threads = threads;
-	group_do(group, TASK_FILL);
-	return group->workers[0].error ? group->workers[0].error :
-					 group->workers[1].error;
-}
+/* -- a cell's share of a turn ------------------------------------------------ */
 
 static bool slice_is_whole(const struct group *group)
 {
@@ -215,9 +200,7 @@ static bool slice_take(struct group *group, bool floor,
 
 static void pairs_take(struct group *group, struct bench_series *series)
 {
-	unsigned len = PAIRS_IN_A_ROW +
-		(unsigned)(group->live / PAIRS_PER_OBJECTS),
-		 i;
+	size_t len = PAIRS_PER_TURN + group->live / OBJECTS_PER_PAIR, i;
 	double measured, floor;
 	bool whole;
 
@@ -228,14 +211,11 @@ static void pairs_take(struct group *group, struct bench_series *series)
 	}
 }
 
-static int cell_take(struct group *group, struct bench_cell *cell,
+static void cell_take(struct group *group, struct bench_cell *cell,
 	struct bench_series *series)
 {
 	uint64_t begin_ns, read = 0, missed = 0;
-	int r = group_settle(group, cell->threads);
 
-	if (r < 0)
-		return r;
 	if (cell->reader) {
 		bench_reader_poll(group->reader, true, group->status.segment);
 		bench_reader_counts(group->reader, &read, &missed);
@@ -252,10 +232,29 @@ static int cell_take(struct group *group, struct bench_cell *cell,
 		cell->read += read;
 		cell->missed += missed;
 	}
-	return 0;
 }
 
 /* -- all of it ---------------------------------------------------------------- */
+
+static int workers_start(struct group *group)
+{
+	unsigned i;
+	int r;
+
+	for (i = 0; i < 2; i++) {
+		group->workers[i].group = group;
+		group->workers[i].number = i;
+		r = bench_slice_init(&group->workers[i].slice);
+		if (r < 0)
+			return r;
+	}
+	if (group->threads == BENCH_ONE)
+		return 0;
+	pthread_barrier_init(&group->begin, NULL, 2);
+	pthread_barrier_init(&group->end, NULL, 2);
+	return -pthread_create(
+		&group->second, NULL, second_main, &group->workers[1]);
+}
 
 static int group_start(
 	struct group *group, const struct bench_cell *cells, size_t cells_len)
@@ -272,33 +271,24 @@ static int group_start(
 	r = bench_start(group->hook);
 	if (r < 0)
 		return r;
-	if (sched_getaffinity(
-		    0, sizeof(group->processors), &group->processors) < 0)
-		return -errno;
 	group->status.size = sizeof(group->status);
 	ttmem_status(&group->status);
-	for (i = 0; i < 2; i++) {
-		group->workers[i].group = group;
-		group->workers[i].number = (unsigned)i;
-		r = bench_slice_init(&group->workers[i].slice);
-		if (r < 0)
-			return r;
-	}
-	pthread_barrier_init(&group->begin, NULL, 2);
-	pthread_barrier_init(&group->end, NULL, 2);
-	r = pthread_create(
-		&group->second, NULL, second_main, &group->workers[1]);
-	if (r)
-		return -r;
 	bench_time_calibrate(&group->time, SLICE_MS);
-	return 0;
+	r = workers_start(group);
+	if (r < 0)
+		return r;
+	group_do(group, TASK_FILL);
+	return group->workers[0].error ? group->workers[0].error :
+					 group->workers[1].error;
 }
 
 static void group_end(struct group *group)
 {
 	group_do(group, TASK_CLEAR);
-	group_do(group, TASK_END);
-	pthread_join(group->second, NULL);
+	if (group->threads != BENCH_ONE) {
+		group_do(group, TASK_END);
+		pthread_join(group->second, NULL);
+	}
 	if (group->reader)
 		bench_reader_stop(group->reader);
 	ttmem_stop();
@@ -312,31 +302,42 @@ static bool is_enough(
 			series->len >= PAIRS_ENOUGH);
 }
 
+static void turns_take(struct group *group, struct bench_cell *cells,
+	struct bench_series *series, size_t len, struct bench_turn *turn)
+{
+	bool enough;
+	size_t i;
+
+	while (bench_turn_wait(turn)) {
+		enough = true;
+		for (i = 0; i < len; i++) {
+			cell_take(group, &cells[i], &series[i]);
+			enough &= is_enough(&series[i], group->plan);
+		}
+		bench_turn_pass(turn, enough);
+	}
+}
+
 int bench_group_run(struct bench_cell *cells, size_t cells_len,
-	const struct bench_plan *plan)
+	const struct bench_plan *plan, struct bench_turn *turn)
 {
 	struct group group = { .plan = plan, .hook = cells[0].hook };
 	struct bench_series *series = calloc(cells_len, sizeof(*series));
-	bool enough = false;
 	int r = series ? 0 : -ENOMEM;
 	size_t i;
 
 	group.live = cells[0].live;
+	group.threads = cells[0].threads;
 	for (i = 0; i < cells_len && r == 0; i++)
 		r = bench_series_init(&series[i]);
 	if (r == 0)
 		r = group_start(&group, cells, cells_len);
-	while (r == 0 && !enough) {
-		enough = true;
-		for (i = 0; i < cells_len && r == 0; i++) {
-			r = cell_take(&group, &cells[i], &series[i]);
-			enough &= is_enough(&series[i], plan);
-		}
-	}
 	if (r < 0)
 		return r;
+	turns_take(&group, cells, series, cells_len, turn);
 	group_end(&group);
 	for (i = 0; i < cells_len; i++)
 		bench_series_sum_up(&series[i], &cells[i]);
+	free(series);
 	return 0;
 }

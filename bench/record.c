@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recording side costs a program. Each group of cells is measured by a
- * process of its own, with a segment of its own; see group.h.
+ * What the recording side costs a program. The cells of one hook and one number of
+ * live objects are measured at the same time, in turns, by processes of their own;
+ * see turns.h and group.h.
  */
 #include <errno.h>
 #include <ftw.h>
@@ -10,17 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cell.h"
 #include "group.h"
 #include "options.h"
 #include "report.h"
+#include "turns.h"
 
 static char dir_path[] = "/dev/shm/ttmem-bench.XXXXXX";
-static volatile sig_atomic_t interrupted;
+static volatile int interrupted;
 
 static int entry_remove(
 	const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -50,6 +50,15 @@ static void dir_make(void)
 
 /* -- the plan ------------------------------------------------------------------ */
 
+static bool cell_is_wanted(
+	const struct bench_options *options, const struct bench_cell *cell)
+{
+	/* With tracking off there is no segment to read. */
+	return options->threads[cell->threads] &&
+		options->reader[cell->reader] &&
+		!(cell->reader && cell->hook->off);
+}
+
 /* Those with the same hook and `live` are next to each other. */
 static size_t cells_plan(
 	const struct bench_options *options, struct bench_cell *ret_cells)
@@ -61,63 +70,70 @@ static size_t cells_plan(
 		for (live = 0; live < options->lives_len; live++)
 			for (threads = 0; threads < BENCH_THREADS; threads++)
 				for (reader = 0; reader < 2; reader++) {
-					if (!options->threads[threads] ||
-						!options->reader[reader])
-						continue;
-					ret_cells[len++] = (struct bench_cell){
+					ret_cells[len] = (struct bench_cell){
 						.hook = options->hooks[hook],
 						.threads = threads,
 						.live = options->lives[live],
 						.reader = reader,
 					};
+					len += cell_is_wanted(
+						options, &ret_cells[len]);
 				}
 	return len;
 }
 
-static size_t group_len(const struct bench_cell *cells, size_t cells_len)
+/* How many from here on have the same hook and `live`, and threads if asked. */
+static size_t cells_alike(
+	const struct bench_cell *cells, size_t cells_len, bool threads_too)
 {
 	size_t len = 1;
 
 	while (len < cells_len && cells[len].hook == cells[0].hook &&
-		cells[len].live == cells[0].live)
+		cells[len].live == cells[0].live &&
+		(!threads_too || cells[len].threads == cells[0].threads))
 		len++;
 	return len;
 }
 
 /* -- running it ---------------------------------------------------------------- */
 
-static _Noreturn void group_main(struct bench_cell *cells, size_t cells_len,
-	const struct bench_plan *plan)
-{
-	int r;
+/* What a process is told; the cells are in memory that all see. */
+struct group_order {
+	struct bench_cell *cells;
+	size_t cells_len;
+	const struct bench_plan *plan;
+};
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	r = bench_group_run(cells, cells_len, plan);
+static bool group_main(struct bench_turn *turn, void *argument)
+{
+	struct group_order *order = argument;
+	int r = bench_group_run(
+		order->cells, order->cells_len, order->plan, turn);
+
 	if (r < 0)
-		fprintf(stderr, "record: %s: %s\n", cells[0].hook->name,
+		fprintf(stderr, "record: %s: %s\n", order->cells[0].hook->name,
 			strerror(-r));
-	exit(r < 0);
+	return r == 0;
 }
 
-/* A process of its own; the cells are in memory that both see. */
-static bool group_measure(struct bench_cell *cells, size_t cells_len,
+static bool groups_measure(struct bench_cell *cells, size_t cells_len,
 	const struct bench_plan *plan)
 {
-	int status;
-	pid_t pid;
+	struct bench_turns turns = { .len = 0 };
+	struct group_order order = { .plan = plan };
+	size_t at;
+	int r = 0;
 
-	fflush(NULL);
-	pid = fork();
-	if (pid < 0)
-		return false;
-	if (pid == 0)
-		group_main(cells, cells_len, plan);
-	while (waitpid(pid, &status, 0) < 0)
-		if (interrupted)
-			kill(pid, SIGKILL);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	for (at = 0; at < cells_len && r == 0; at += order.cells_len) {
+		order.cells = cells + at;
+		order.cells_len = cells_alike(cells + at, cells_len - at, true);
+		r = bench_turns_add(&turns, group_main, &order);
+	}
+	if (r < 0) {
+		fprintf(stderr, "record: %s\n", strerror(-r));
+		interrupted = SIGTERM;
+	}
+	return bench_turns_run(&turns, &interrupted);
 }
 
 static void compare_to_one_thread(struct bench_cell *cells, size_t cells_len)
@@ -156,9 +172,9 @@ static bool cells_measure(struct bench_cell *cells, size_t cells_len,
 	if (!options->json)
 		bench_table_head();
 	for (at = 0; at < cells_len; at += len) {
-		len = group_len(cells + at, cells_len - at);
+		len = cells_alike(cells + at, cells_len - at, false);
 		progress(at, cells_len, &cells[at]);
-		if (!group_measure(cells + at, len, &options->plan))
+		if (!groups_measure(cells + at, len, &options->plan))
 			return false;
 		compare_to_one_thread(cells + at, len);
 		progress(at, cells_len, NULL);
@@ -184,7 +200,8 @@ int main(int argc, char **argv)
 	bool done;
 
 	bench_options_parse(argc, argv, &options);
-	size = options.hooks_len * options.lives_len * BENCH_THREADS * 2 *
+	/* One more, which the plan leaves unused. */
+	size = (options.hooks_len * options.lives_len * BENCH_THREADS * 2 + 1) *
 		sizeof(*cells);
 	cells = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);

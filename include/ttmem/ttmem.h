@@ -17,8 +17,9 @@
  *   progress  lock-free: no lock, no wait, and neither a system call nor an
  *             allocation unless the segment has to start or grow;
  *   errors    hooks return nothing. What is wrong with an event is counted by
- *             reason (enum ttmem_anomaly), what could not be kept is counted as
- *             lost (enum ttmem_loss); the program is never disturbed.
+ *             reason (enum ttmem_anomaly): an unknown kind, type, flag or device
+ *             is not recorded. What could not be kept is counted as lost (enum
+ *             ttmem_loss). The program is never disturbed, and errno stays.
  *
  * Report an allocation after the allocator gave the memory, and a free before
  * the memory goes back: in the opposite order another thread's new object may
@@ -252,9 +253,9 @@ TTMEM_API void ttmem_device_close(uint32_t device);
 /*
  * Returns a handle (bit 31 set, never reused by this process) that stands for
  * all of `devices` wherever a `device` argument is taken; an event on it is
- * recorded on each member. Duplicate members count once. `devices` is not kept.
- * Returns UINT32_MAX, which no call accepts as a device, when off, for an empty
- * list or a bad member.
+ * recorded on each member. Duplicate members count once; a mesh is no member.
+ * `devices` is not kept. Returns UINT32_MAX, which no call accepts as a device,
+ * when off, for an empty list or a bad member, and after 1,048,576 meshes.
  */
 TTMEM_API uint32_t ttmem_mesh_open(const uint32_t *devices, size_t devices_len);
 
@@ -291,9 +292,9 @@ TTMEM_API void ttmem_cb_free_all(uint32_t device);
 
 /*
  * A kernel is known by (device, kernel), `kernel` being its program's id. It
- * takes binary_size x cores bytes. Loading a live one with the same size and
- * cores counts a dispatch; with others it replaces. Fabric and dispatch kernels
- * are persistent.
+ * takes binary_size x cores bytes. Loading a live one again, the same in type,
+ * size, cores and flags, counts a dispatch; otherwise it replaces. Fabric and
+ * dispatch kernels are persistent.
  */
 TTMEM_API void ttmem_kernel_load(uint32_t device, uint64_t kernel,
 	enum ttmem_kernel_type type, uint64_t binary_size, uint32_t cores,
@@ -314,15 +315,19 @@ static inline enum ttmem_kernel_type ttmem_kernel_type_guess(
 	return TTMEM_KERNEL_APPLICATION;
 }
 
-/* Frees the CBs of the program, and the kernel of that id; none is fine. */
+/*
+ * Frees the CBs of the program, and the kernel of that id; none is fine. What is
+ * left of them from before the device was closed goes, too.
+ */
 TTMEM_API void ttmem_program_destroy(uint32_t device, uint64_t program);
 
 /* -- context -------------------------------------------------------------- */
 
 /*
  * Scopes are per thread and nest; the innermost name attributes what the thread
- * allocates. `name` is copied; 112 bytes of it are kept. Up to 65,535 different
- * names per process, 32 levels.
+ * allocates, and whatever is inside a persistent scope is persistent. `name` is
+ * copied; 112 bytes of it are kept. Up to 65,535 different names per process, 32
+ * levels.
  */
 TTMEM_API void ttmem_scope_push(const char *name, uint32_t flags);
 TTMEM_API void ttmem_scope_pop(void);

@@ -54,9 +54,12 @@ void ttm_testpoint(const char *label);
 	} while (0)
 #endif
 
-/* Written and read by the thread that sits on the lane's seat. */
+/*
+ * Written and read by the thread that sits on the lane's seat. Two lines of its own
+ * at least, for processors fetch them in pairs.
+ */
 struct ttm_lane {
-	struct ttm_lane_control *control;
+	_Alignas(128) struct ttm_lane_control *control;
 	struct ttm_words *records;
 	uint64_t tail; /* control->tail, without asking shared memory */
 	uint32_t number;
@@ -76,7 +79,7 @@ struct ttm_scope {
  * the owner and passes to the next one, lanes included.
  */
 struct ttm_seat {
-	uint64_t owner;
+	_Alignas(128) uint64_t owner;
 	uint32_t depth;      /* of nested hooks: which lane is in use */
 	uint32_t scopes_len; /* may exceed what is kept */
 	struct ttm_scope scopes[TTM_SCOPES_MAX];

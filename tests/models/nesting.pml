@@ -82,8 +82,8 @@ inline hook()
 inline hook()
 {
 	d = depth;
-#ifdef LANE_READ_FIRST
-	lane = depth;	/* and the depth is raised after the tail was read */
+#ifdef TAIL_READ_EARLY
+	lane = depth;	/* the depth is raised after the tail was read */
 	if
 	:: lane < DEPTHS -> t = tail[lane]
 	:: else

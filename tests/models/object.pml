@@ -163,38 +163,35 @@ inline found_next(except, wanted)
 	}
 }
 
-/* is_later(): signed difference of the turns, then the slot. */
+/*
+ * is_later(): the signed difference of the turns, then the slot. Half way round
+ * neither turn is the later one: that is a tie, too.
+ */
 #define TURN_DIFF(a, b) (((a) + TURNS - (b)) % TURNS)
-#define TURN_SIGNED_MORE(d) ((d) != 0 && (d) < TURNS / 2)
-#ifdef FIX_TURN_HALF	/* exactly half way round is a tie, too */
-#define TURN_TIE(d) ((d) == 0 || (d) == TURNS / 2)
+#define TURN_MORE(a, b) \
+	(TURN_DIFF(a, b) != 0 && TURN_DIFF(a, b) < TURNS / 2)
+#ifdef HALF_WAY_IS_EARLIER
+#define TURN_TIE(a, b) ((a) == (b))
 #else
-#define TURN_TIE(d) ((d) == 0)
+#define TURN_TIE(a, b) (TURN_DIFF(a, b) % (TURNS / 2) == 0)
 #endif
 #define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
-	(TURN_SIGNED_MORE(TURN_DIFF(a_turn, b_turn)) || \
-		(TURN_TIE(TURN_DIFF(a_turn, b_turn)) && (a_slot) > (b_slot)))
-#ifdef FIX_TURN_MAX	/* one more than any, not than the last one */
-#define TURN_AFTER \
-	if \
-	:: !found_one || TURN_SIGNED_MORE(TURN_DIFF((f_turn + 1) % TURNS, turn)) -> \
-		turn = (f_turn + 1) % TURNS \
-	:: else \
-	fi; \
-	found_one = true
-#else
-#define TURN_AFTER turn = (f_turn + 1) % TURNS
-#endif
+	(TURN_MORE(a_turn, b_turn) || \
+		(TURN_TIE(a_turn, b_turn) && (a_slot) > (b_slot)))
+
 #define RIVAL_LATER IS_LATER(f_turn, f_slot, turn, mine)
 #define RIVAL_EARLIER (!RIVAL_LATER)
 
-#define MINE_STANDS (generation[mine] == mine_gen)
-#if defined(FIX_KNOWN)
-#define MAY_END (MINE_STANDS || known[f_slot] == f_gen)
-#elif defined(FIX_MINE_STANDS)
-#define MAY_END MINE_STANDS
-#else
+/*
+ * May a put end an earlier rival? If its own object still stands now that the rival
+ * has been seen, or if it saw the rival before it went in itself. Otherwise the
+ * rival may have come after a remove that took our object.
+ */
+#ifdef DEAD_REPLACES
 #define MAY_END true
+#else
+#define MAY_END (generation[mine] == mine_gen || \
+	(b_gen == f_gen && b_slot == f_slot))
 #endif
 
 /* slot_free(): sets `won`. */
@@ -261,54 +258,33 @@ inline found_end()
 	won = false
 }
 
-/* ttm_object_remove() */
+/* The one in hand is the latest so far. */
+inline keep_as_latest()
+{
+	b_gen = f_gen;
+	b_slot = f_slot;
+	b_turn = f_turn;
+	b_place = f_place
+}
+
+inline swap_with_latest()
+{
+	i = f_gen; f_gen = b_gen; b_gen = i;
+	i = f_slot; f_slot = b_slot; b_slot = i;
+	i = f_turn; f_turn = b_turn; b_turn = i;
+	i = f_place; f_place = b_place; b_place = i;
+	i = 0
+}
+
+#ifdef REMOVE_ONE
+/* The first that is found. */
 inline remove()
 {
-#ifdef FIX_REMOVE_ALL
-	/* What was replaced goes first, the one that stands last. */
-	do
-	:: b_gen = 0;
-	   at = 0;
-	   do
-	   :: found_next(NONE, true);
-	      if
-	      :: f_place == NONE -> break
-	      :: f_place != NONE && b_gen == 0 ->
-	         d_step { b_gen = f_gen; b_slot = f_slot; b_turn = f_turn; b_place = f_place }
-	      :: else ->
-	         /* two of them: the earlier one was replaced, if the later still stands */
-	         if
-	         :: IS_LATER(f_turn, f_slot, b_turn, b_slot) ->
-	            d_step {
-	                i = f_gen; f_gen = b_gen; b_gen = i;
-	                i = f_slot; f_slot = b_slot; b_slot = i;
-	                i = f_turn; f_turn = b_turn; b_turn = i;
-	                i = f_place; f_place = b_place; b_place = i; i = 0 }
-	         :: else
-	         fi;
-	         if
-	         :: generation[b_slot] != b_gen -> at = 0; b_gen = 0
-	         :: else -> found_end()
-	         fi
-	      fi
-	   od;
-	   if
-	   :: b_gen == 0 -> break
-	   :: else ->
-	      slot_free(b_slot, b_gen, b_place);
-	      if
-	      :: won -> free_commit(b_slot, 1); won = false; break
-	      :: else
-	      fi
-	   fi
-	od;
-	atomic { b_gen = 0; b_slot = 0; b_turn = 0; b_place = 0 }
-#else
 	at = 0;
 	do
 	:: found_next(NONE, true);
 	   if
-	   :: f_place == NONE -> break	/* FREE_UNKNOWN */
+	   :: f_place == NONE -> break
 	   :: else ->
 		slot_free(f_slot, f_gen, f_place);
 		if
@@ -317,8 +293,48 @@ inline remove()
 		fi
 	   fi
 	od
-#endif
 }
+#else
+/*
+ * ttm_object_remove(): of several that are live the latest is the object. The
+ * earlier ones are ended as replaced while it stands, and it goes last.
+ */
+inline remove()
+{
+	do
+	:: at = 0;
+	   b_gen = 0;
+	   do
+	   :: found_next(NONE, true);
+	      if
+	      :: f_place == NONE -> break
+	      :: f_place != NONE && b_gen == 0 -> d_step { keep_as_latest() }
+	      :: else ->
+		d_step {
+			if
+			:: IS_LATER(f_turn, f_slot, b_turn, b_slot) ->
+				swap_with_latest()
+			:: else
+			fi
+		}
+		if
+		:: generation[b_slot] != b_gen -> at = 0; b_gen = 0
+		:: else -> found_end()
+		fi
+	      fi
+	   od;
+	   if
+	   :: b_gen == 0 -> break	/* FREE_UNKNOWN */
+	   :: else ->
+		slot_free(b_slot, b_gen, b_place);
+		if
+		:: won -> free_commit(b_slot, 1); won = false; break
+		:: else
+		fi
+	   fi
+	od
+}
+#endif
 
 /* ttm_supply_take(): any that is there. */
 inline supply_take()
@@ -377,7 +393,17 @@ inline index_insert()
 	}
 }
 
-/* put_is_dispatch(): sets `over`, or `turn` */
+/*
+ * put_is_dispatch(): sets `over`, or `turn`, one more than that of the latest it
+ * finds, and remembers that one.
+ */
+#ifdef TURN_OF_LAST
+#define TURN_FROM_THIS true
+#else
+#define TURN_FROM_THIS \
+	(b_gen == 0 || IS_LATER(f_turn, f_slot, b_turn, b_slot))
+#endif
+
 inline put_is_dispatch()
 {
 	turn = 0;
@@ -394,10 +420,12 @@ inline put_is_dispatch()
 			break
 		:: else ->
 			d_step {
-#ifdef FIX_KNOWN
-				known[f_slot] = f_gen;
-#endif
-				TURN_AFTER
+				if
+				:: TURN_FROM_THIS ->
+					turn = (f_turn + 1) % TURNS;
+					keep_as_latest()
+				:: else
+				fi
 			}
 		fi
 	   fi
@@ -446,10 +474,9 @@ inline put_takes_over()
 	   :: f_place == NONE -> break
 	   :: else ->
 		if
-		:: !MAY_END -> goto next_take_over
+		:: MAY_END -> slot_free(f_slot, f_gen, f_place)
 		:: else
 		fi;
-		slot_free(f_slot, f_gen, f_place);
 		if
 		:: won ->
 			free_commit(f_slot, 0);
@@ -458,8 +485,7 @@ inline put_takes_over()
 			over = true;
 			break
 		:: else
-		fi;
-next_take_over: skip
+		fi
 	   fi
 	od
 }
@@ -534,16 +560,8 @@ proctype Thread(byte me)
 	byte key, turn, mine = NONE, mine_gen, mine_place;
 	byte at, e, f_place, f_slot, f_gen, f_key, f_turn, f_value;
 	byte i;
-#ifdef FIX_REMOVE_ALL
-	byte b_gen, b_slot, b_turn, b_place;
-#endif
+	byte b_gen, b_slot, b_turn, b_place;	/* the latest seen */
 	bool won, over, rival;
-#ifdef FIX_TURN_MAX
-	bool found_one;
-#endif
-#ifdef FIX_KNOWN
-	byte known[SLOTS];
-#endif
 
 	do
 	:: my == (me + 1) * OPS || op[my] == 0 -> break
@@ -560,13 +578,8 @@ proctype Thread(byte me)
 			key = 0; turn = 0; mine = NONE; mine_gen = 0;
 			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
 			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
-			won = false; over = false; rival = false;
-#ifdef FIX_TURN_MAX
-			found_one = false;
-#endif
-#ifdef FIX_KNOWN
-			i = 0; do :: i < SLOTS -> known[i] = 0; i++ :: else -> break od; i = 0
-#endif
+			b_gen = 0; b_slot = 0; b_turn = 0; b_place = 0;
+			won = false; over = false; rival = false
 		}
 	od;
 	done++
@@ -619,7 +632,9 @@ inline check_rest()
 				s++
 			:: else -> break
 			od;
+#ifndef ANY_ORDER
 			assert(right);
+#endif
 			k++
 		:: else -> break
 		od;

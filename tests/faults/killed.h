@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is looked at after a process was killed. */
+#ifndef TEST_FAULTS_KILLED_H
+#define TEST_FAULTS_KILLED_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/segment_reader.h"
+#include "support/test_dir.h"
+
+/* Nobody holds a lock on any byte of the file. */
+static inline bool killed_lock_is_free(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool free_now;
+
+	if (fd < 0)
+		return false;
+	free_now = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+	close(fd);
+	return free_now;
+}
+
+/* Everything in the user's directories under `dir`, hidden files too. */
+static inline size_t killed_files(const char *dir)
+{
+	char pattern[512];
+	size_t files = 0;
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/ttmem-*/{.[!.]*,*}", dir);
+	if (!glob(pattern, GLOB_NOSORT | GLOB_BRACE, NULL, &found)) {
+		files = found.gl_pathc;
+		globfree(&found);
+	}
+	return files;
+}
+
+/* Wholly allocated, but for what the end of the process gave back. */
+static inline bool killed_is_allocated(
+	const char *path, const struct segment *segment)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 &&
+		(segment->state == 2 ||
+			(uint64_t)st.st_blocks * 512 >= segment->size);
+}
+
+/*
+ * Reads the segment that the dead process `pid` left under `dir` and removes it.
+ * Returns NULL and why[0] == 0 if there is none; NULL and why if something is
+ * wrong with it. `threads` is how many were in a hook at most.
+ */
+static inline struct segment *killed_take(const char *dir, pid_t pid,
+	uint64_t threads, char *why, size_t why_size)
+{
+	struct segment *segment = NULL;
+	size_t found;
+	char *path = test_dir_segment(dir, pid, &found);
+
+	why[0] = '\0';
+	if (found > 1)
+		snprintf(why, why_size, "%zu segments of one process", found);
+	else if (killed_files(dir) != found)
+		snprintf(why, why_size, "other files beside the segment");
+	else if (path && !killed_lock_is_free(path))
+		snprintf(why, why_size, "the lock is held by somebody");
+	else if (path && !segment_read(path, &segment, why, why_size)) {
+		if (!killed_is_allocated(path, segment))
+			snprintf(why, why_size, "not wholly allocated");
+		else if (segment->lanes_broken > threads)
+			snprintf(why, why_size, "%d lanes with intent != tail",
+				(int)segment->lanes_broken);
+		else
+			segment_check_killed(segment, why, why_size);
+	}
+	if (why[0])
+		segment_unref(&segment);
+	else if (path)
+		unlink(path);
+	free(path);
+	return segment;
+}
+
+#endif

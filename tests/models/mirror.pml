@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A slot, the records about it, and the aggregator's mirror: slot_write(),
+ * slot_free() and the commits of lib/record/object.c, docs/layout.md ("Records and
+ * slots"), and the rule by which an aggregator follows.
+ *
+ * Each thread has a lane of few records, so that the reader is lapped. The first
+ * thread allocates, the second frees, a third does both: alloc on lane A, free on B,
+ * reuse on C. They stop when they like. The copy of a record
+ * is one step: lane.pml shows that what is accepted is whole. A scan loads w0 and the
+ * body of the slot in either order, so it may tear.
+ *
+ * The reader attaches at any moment (tails, then slots), drains the lanes in any
+ * order, and scans again when it was lapped.
+ *
+ * CANCEL: a thread may end inside an operation; who adopts its lane writes a NOOP
+ * (lane_adopt in seat.c), and the reader takes that for a reason to scan again.
+ *
+ *   always   a scan is not older than the records drained before it
+ *   at rest  the mirror is the slot: live with the same body, or not live
+ */
+#ifndef LANES
+#define LANES 3
+#endif
+#ifndef CAPACITY
+#define CAPACITY 1
+#endif
+#ifndef LIVES
+#define LIVES 2
+#endif
+
+#define FREE 0
+#define WRITING 1
+#define LIVE 2
+#define W0(generation, state) ((generation) * 4 + (state))
+#define GENERATION(w) ((w) / 4)
+#define STATE(w) ((w) % 4)
+#define NOOP 255
+
+byte w0, body;		/* the slot */
+bool supply = true;		/* the slot is in the supply */
+byte lives = LIVES;		/* how often it may still be used */
+
+byte tail[LANES];
+byte ring_w0[LANES * CAPACITY];
+byte ring_body[LANES * CAPACITY];
+#define AT(lane, n) ((lane) * CAPACITY + (n) % CAPACITY)
+
+byte ended;
+
+/* ttm_lane_commit() */
+inline commit(w, body)
+{
+	d_step {
+		ring_w0[AT(me, tail[me])] = w;
+		ring_body[AT(me, tail[me])] = body;
+		tail[me] = tail[me] + 1
+	}
+}
+
+/* The thread ends here, and its lane is adopted. */
+#ifdef CANCEL
+#define MAY_END_HERE if :: commit(NOOP, 0); break :: skip fi;
+#else
+#define MAY_END_HERE
+#endif
+
+#ifdef FREE_KEEPS_GENERATION
+#define FREED(w) W0(GENERATION(w), FREE)
+#else
+#define FREED(w) W0(GENERATION(w) + 1, FREE)
+#endif
+
+proctype Thread(byte me)
+{
+	byte w, new;
+
+	do
+	:: atomic {	/* ttm_supply_take */
+		supply && lives > 0 && me != 1 ->
+		supply = false;
+		lives--;
+		w = w0;
+		new = lives + 1	/* another one each time */
+	   }
+#ifdef RECORD_FIRST
+	   commit(W0(GENERATION(w) + 2, LIVE), new);
+#endif
+	   w0 = W0(GENERATION(w) + 1, WRITING);	/* slot_write */
+	   MAY_END_HERE
+	   body = new;
+	   w0 = W0(GENERATION(w) + 2, LIVE);
+	   MAY_END_HERE
+#ifndef RECORD_FIRST
+	   commit(W0(GENERATION(w) + 2, LIVE), new);
+#endif
+	   w = 0; new = 0
+	:: atomic {	/* slot_free: the CAS */
+		STATE(w0) == LIVE && me != 0 ->
+		w0 = FREED(w0);
+		w = w0
+	   }
+	   MAY_END_HERE
+	   commit(w, 0);	/* free_commit */
+	   supply = true;
+	   w = 0
+	:: break
+	od;
+	ended++
+}
+
+/* the mirror */
+byte m_generation, m_body;
+bool m_live, m_scanned;
+byte position[LANES];
+bool lapped;
+
+inline read_tails()
+{
+	i = 0;
+	do
+	:: i < LANES -> position[i] = tail[i]; i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+#ifdef WRITING_IS_LIVE
+#define SCANNED_LIVE(w) (STATE(w) != FREE)
+#else
+#define SCANNED_LIVE(w) (STATE(w) == LIVE)
+#endif
+
+/* The words of the slot in either order. */
+inline read_slot()
+{
+	do
+	:: !(got & 1) -> s = w0; got = got | 1
+	:: !(got & 2) -> b = body; got = got | 2
+	:: got == 3 -> break
+	od;
+	atomic {
+		assert(GENERATION(s) >= m_generation);
+		m_generation = GENERATION(s);
+		m_live = SCANNED_LIVE(s);
+		m_body = b;
+		m_scanned = true;
+		got = 0; s = 0; b = 0
+	}
+}
+
+inline scan()
+{
+	lapped = false;
+#ifdef SCAN_BEFORE_TAILS
+	read_slot();
+	read_tails()
+#else
+	read_tails();
+	read_slot()
+#endif
+}
+
+#ifdef NO_EQUAL_RULE
+#define APPLIES(g) ((g) > m_generation)
+#elif defined(NO_GENERATION_RULE)
+#define APPLIES(g) true
+#else
+#define APPLIES(g) ((g) > m_generation || ((g) == m_generation && m_scanned))
+#endif
+
+/* The next record of lane i, if there is one. */
+inline drain()
+{
+	d_step {
+		if
+		:: position[i] == tail[i]
+		:: position[i] != tail[i] && tail[i] - position[i] > CAPACITY ->
+			lapped = true;
+			position[i] = tail[i] - CAPACITY
+		:: else ->
+			s = ring_w0[AT(i, position[i])];
+			b = ring_body[AT(i, position[i])];
+			position[i] = position[i] + 1;
+			if
+#ifndef NOOP_IS_NOTHING
+			:: s == NOOP -> lapped = true
+#else
+			:: s == NOOP
+#endif
+			:: s != NOOP && APPLIES(GENERATION(s)) ->
+				m_generation = GENERATION(s);
+				m_live = (STATE(s) == LIVE);
+				m_body = b;
+				m_scanned = false
+			:: else
+			fi;
+			s = 0; b = 0
+		fi;
+		i = 0
+	}
+}
+
+#define BEHIND (position[0] != tail[0] || position[1] != tail[1] || \
+	position[LANES - 1] != tail[LANES - 1])
+
+active proctype Reader()
+{
+	byte i, s, b, got;
+
+	scan();
+	do
+	:: position[0] != tail[0] -> i = 0; drain()
+	:: position[1] != tail[1] -> i = 1; drain()
+#if LANES > 2
+	:: position[2] != tail[2] -> i = 2; drain()
+#endif
+	:: lapped -> scan()
+	:: ended == LANES && !BEHIND && !lapped -> break
+	od;
+	assert(m_live == (STATE(w0) == LIVE));
+	assert(!m_live || m_body == body)
+}
+
+init
+{
+	atomic {
+		run Thread(0);
+		run Thread(1);
+#if LANES > 2
+		run Thread(2);
+#endif
+	}
+}

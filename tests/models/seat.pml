@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread sits down, calls hooks, leaves its seat, and is interrupted by a signal
+ * handler that calls a hook at any step of this: lib/record/seat.c.
+ *
+ * Level 0 is the thread, level 1 a handler, which runs to its end before level 0
+ * goes on. A second thread takes seats that are vacant. A seat has two lanes, each
+ * with a cache of free slots. Seat 0 was left in the middle of an operation.
+ *
+ * Which seats are looked at first, and whether dead owners are looked for
+ * (reaping_is_due), is left open: any order, at any time.
+ *
+ *   always   nobody touches a lane, or its cache, while another level or thread is
+ *            between begin and commit; no slot is handed out twice; a thread that
+ *            may take the fast way in has a seat, and the seat is its own
+ *   at rest  each slot is handed out, or in the supply, or in a seat's cache, once
+ *
+ * The mutants are orders that were tried and are wrong.
+ */
+#define SEATS 3
+#define DEPTHS 2
+#define SLOTS 4
+#define NOBODY 9
+#define US 1		/* our tid */
+#define OTHER 2
+
+byte running;		/* the level that runs */
+byte signals = 2;
+
+/* thread-local: ttm_self */
+byte self_seat = NOBODY;
+bool self_instance;
+byte specific = NOBODY;	/* the thread-specific value that ends the thread */
+
+byte owner[SEATS];
+byte depth[SEATS];
+bool broken[SEATS * DEPTHS];	/* intent != tail */
+byte busy[SEATS * DEPTHS];	/* ghost: who is between begin and commit */
+byte cache_len[SEATS * DEPTHS];
+byte cache[SEATS * DEPTHS * 2];
+bool supply[SLOTS];
+bool taken[SLOTS];	/* ghost: handed out */
+bool other_ended;
+
+#define ME_ (me + 1)	/* as a mark in busy[] */
+
+inline lane_begin(l)
+{
+	d_step {
+		assert(busy[l] == 0);
+		busy[l] = ME_
+	}
+	broken[l] = true
+}
+
+inline lane_commit(l)
+{
+	atomic {
+		assert(busy[l] == ME_);
+		busy[l] = 0;
+		broken[l] = false
+	}
+}
+
+/* seat_settle(), lane_adopt() */
+inline seat_settle(s)
+{
+	depth[s] = 0;
+	if
+	:: broken[s * DEPTHS] ->
+		lane_begin(s * DEPTHS);
+		lane_commit(s * DEPTHS)
+	:: else
+	fi
+}
+
+#ifdef REAP_OWN		/* a seat of our own tid, from a predecessor perhaps */
+#define MAY_REAP(tid, s) (tid == US && owner[s] == US)
+#else
+#define MAY_REAP(tid, s) false
+#endif
+
+/* seat_find(): sets `seat` */
+inline seat_find(tid)
+{
+	atomic {
+		if
+		:: owner[0] == 0 -> seat = 0
+		:: owner[1] == 0 -> seat = 1
+		:: owner[2] == 0 -> seat = 2
+		/* seat_reaped(); owners that are gone read as 0 here */
+		:: MAY_REAP(tid, 0) -> seat = 0
+		:: MAY_REAP(tid, 1) -> seat = 1
+		:: MAY_REAP(tid, 2) -> seat = 2
+		:: else -> seat = NOBODY
+		fi;
+		if
+		:: seat != NOBODY -> owner[seat] = tid
+		:: else
+		fi
+	}
+}
+
+/* thread_sit_down() */
+inline sit_down()
+{
+	seat_find(US);
+	if
+	:: seat == NOBODY
+	:: else ->
+		seat_settle(seat);
+		self_seat = seat;
+		self_instance = true;
+		specific = seat
+	fi
+}
+
+/* ttm_supply_take(), with a batch of two slots */
+inline supply_take(l)
+{
+	if
+	:: cache_len[l] == 0 ->
+		atomic {	/* batch_pop */
+			if
+			:: supply[0] && supply[1] ->
+				supply[0] = false; supply[1] = false; slot = 0
+			:: supply[2] && supply[3] ->
+				supply[2] = false; supply[3] = false; slot = 2
+			:: else -> slot = NOBODY
+			fi
+		}
+		if
+		:: slot == NOBODY
+		:: else ->
+			cache[(l) * 2] = slot;
+			cache[(l) * 2 + 1] = slot + 1;
+			cache_len[l] = 2
+		fi
+	:: else
+	fi;
+	if
+	:: cache_len[l] == 0
+	:: else ->
+		cache_len[l] = cache_len[l] - 1;
+		slot = cache[(l) * 2 + cache_len[l]];
+		d_step {
+			assert(!taken[slot] && !supply[slot]);
+			taken[slot] = true
+		}
+	fi
+}
+
+/* ttm_supply_return(): pushes, then forgets */
+inline supply_return(l)
+{
+	do
+	:: cache_len[l] == 0 -> break
+	:: else ->
+		d_step {
+			slot = cache[(l) * 2 + cache_len[l] - 1];
+			assert(!taken[slot] && !supply[slot]);
+			supply[slot] = true
+		}
+		cache_len[l] = cache_len[l] - 1
+	od
+}
+
+/* ttm_hook_enter(), an allocation, ttm_hook_leave() */
+inline hook()
+{
+	if
+	:: !self_instance -> sit_down()
+	:: else
+	fi;
+	if
+	:: !self_instance	/* no lane: lost */
+	:: else ->
+		seat = self_seat;
+		d_step {
+			assert(seat != NOBODY);
+			assert(owner[seat] == US)
+		}
+		d = depth[seat];
+		depth[seat] = d + 1;
+		if
+		:: d >= DEPTHS	/* too deep: lost */
+		:: else ->
+			lane = seat * DEPTHS + d;
+			supply_take(lane);
+			lane_begin(lane);
+			lane_commit(lane)
+		fi;
+		depth[seat] = d
+	fi;
+	atomic { seat = 0; d = 0; lane = 0; slot = 0 }
+}
+
+/* seat_leave() */
+inline seat_leave()
+{
+	if
+	:: !self_instance || self_seat != seat
+	:: else ->
+#ifdef RETURN_BEFORE_LEAVE
+		supply_return(seat * DEPTHS);
+		supply_return(seat * DEPTHS + 1);
+		self_instance = false;
+#else
+		/* from here on a handler sits down elsewhere */
+		self_instance = false;
+		supply_return(seat * DEPTHS);
+		supply_return(seat * DEPTHS + 1);
+#endif
+#ifdef FORGET_SEAT
+		self_seat = NOBODY;
+#endif
+		owner[seat] = 0
+	fi
+}
+
+proctype Level(byte me) provided (running == _pid - 1)
+{
+	byte seat, d, lane, slot, round;
+
+end_0:	if
+	:: me == 1 ->
+end_1:		do
+		:: hook(); running = 0	/* the handler returns */
+		od
+	:: else
+	fi;
+	hook();
+	/* The thread ends: glibc calls the destructor while there are values. */
+	do
+	:: round < 3 && specific != NOBODY ->
+		seat = specific;
+		specific = NOBODY;
+		seat_leave();
+		round++
+	:: else -> break
+	od;
+	running = 99
+}
+
+proctype Signal()
+{
+	do
+	:: atomic { signals > 0 && running == 0 -> signals--; running = 1 }
+	:: running == 99 -> break
+	od
+}
+
+/* Another thread that takes a vacant seat, uses it and leaves it. */
+proctype Other(byte me)
+{
+	byte seat, lane, slot;
+
+	seat_find(OTHER);
+	if
+	:: seat == NOBODY
+	:: else ->
+		seat_settle(seat);
+		lane = seat * DEPTHS;
+		supply_take(lane);
+		lane_begin(lane);
+		assert(owner[seat] == OTHER);
+		lane_commit(lane);
+		supply_return(lane);
+		owner[seat] = 0
+	fi;
+	other_ended = true
+}
+
+init
+{
+	byte i, n, l;
+
+	atomic {
+		broken[0] = true;
+		supply[0] = true; supply[1] = true;
+		supply[2] = true; supply[3] = true;
+		run Level(0);
+		run Level(1);
+		run Signal();
+		run Other(2)
+	}
+	running == 99 && other_ended;
+	d_step {
+		i = 0;
+		do
+		:: i < SLOTS ->
+			n = taken[i] + supply[i];
+			l = 0;
+			do
+			:: l < SEATS * DEPTHS ->
+				if
+				:: cache_len[l] > 0 && cache[(l) * 2] == i -> n++
+				:: else
+				fi;
+				if
+				:: cache_len[l] > 1 && cache[(l) * 2 + 1] == i -> n++
+				:: else
+				fi;
+				l++
+			:: else -> break
+			od;
+			assert(n == 1);
+			i++
+		:: else -> break
+		od
+	}
+}
