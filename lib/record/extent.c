@@ -41,12 +41,20 @@ void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/*
+ * Never a standard descriptor, even if the program has closed those: what it prints
+ * must not end up in the segment.
+ */
 int ttm_descriptor_raise(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
 
+	if (high < 0 && fd > STDERR_FILENO)
+		return fd; /* a low limit: any other number will do */
 	if (high < 0)
-		return fd; /* a low limit: any number will do */
+		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (high < 0)
+		high = -errno;
 	close(fd);
 	return high;
 }
@@ -113,6 +121,8 @@ static int descriptor_renew(struct ttm_process *process, uint32_t lost)
 		return -1;
 	}
 	fd = ttm_descriptor_raise(fd);
+	if (fd < 0)
+		return -1;
 	if (!ttm_cas32(&process->fd, lost, (uint32_t)fd)) {
 		close(fd); /* which drops the other thread's lock, too */
 		fd = (int)ttm_load32(&process->fd); /* relaxed: just a number */

@@ -21,6 +21,13 @@ static bool kind_is_good(enum ttmem_kind kind)
 	return (uint32_t)kind <= TTMEM_TRACE;
 }
 
+/* By value: see seat.h. */
+static TTM_COLD void device_is_bad(struct ttm_hook hook,
+	enum ttmem_anomaly reason, unsigned figure, uint64_t id)
+{
+	ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
+}
+
 /* `bytes`: what is lost if the event cannot be recorded at all. */
 static TTM_INLINE void put(
 	uint32_t device, const struct ttm_object *object, uint64_t bytes)
@@ -33,8 +40,7 @@ static TTM_INLINE void put(
 		return;
 	mask = ttm_device_mask(hook.process, device, true, &reason);
 	if (TTM_UNLIKELY(!mask))
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, object->figure,
-			object->id);
+		device_is_bad(hook, reason, object->figure, object->id);
 	while (mask)
 		ttm_object_put(&hook, ttm_mask_take(&mask), object);
 	ttm_hook_leave(&hook);
@@ -51,7 +57,7 @@ static TTM_INLINE void object_remove(
 		return;
 	mask = ttm_device_mask(hook.process, device, false, &reason);
 	if (TTM_UNLIKELY(!mask))
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
+		device_is_bad(hook, reason, figure, id);
 	while (mask)
 		ttm_object_remove(
 			&hook, ttm_mask_take(&mask), figure, program, id);

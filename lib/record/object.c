@@ -50,28 +50,39 @@ static void found_end(struct ttm_hook *hook, struct ttm_block_device *block,
 		return;
 	}
 	free_count(hook, found_device(hook, found), block, found, flags);
-	free_commit(hook, found, flags);
+	free_commit(hook, found, flags, ttm_clock_now());
 }
 
 /*
- * The one to free: of the current epoch if there is one, else an orphan. Objects
- * of the current epoch with one key are the same object to the caller.
+ * Of the current epoch if there is one, else an orphan. Objects of the current epoch
+ * with one key are the same object to the caller.
  */
-TTM_COLD bool ttm_key_find_anywhere(struct ttm_hook *hook,
-	const struct ttm_key *key, uint64_t era, struct ttm_found *ret_found)
+TTM_COLD struct ttm_found ttm_key_find_anywhere(
+	struct ttm_process *process, struct ttm_key key, uint64_t era)
 {
-	struct ttm_found orphan = { 0 };
+	struct ttm_found found, orphan = { 0 };
 	struct ttm_probe probe;
 
-	ttm_probe_start(&probe, hook->process, key->bucket_hash);
-	while (found_next(
-		hook->process, &probe, key, TTM_SLOT_NONE, ret_found)) {
-		if (found_is_of(ret_found, era))
-			return true;
-		orphan = *ret_found;
+	ttm_probe_start(&probe, process, key.bucket_hash);
+	while (found_next(process, &probe, &key, TTM_SLOT_NONE, &found)) {
+		if (found_is_of(&found, era))
+			return found;
+		orphan = found;
 	}
-	*ret_found = orphan;
-	return orphan.place != NULL;
+	return orphan;
+}
+
+TTM_COLD void ttm_remove_lost(
+	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id)
+{
+	ttm_loss(&hook, TTMEM_LOSS_NO_SLOT, device, figure, id, 0);
+}
+
+TTM_COLD void ttm_remove_unknown(
+	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id)
+{
+	ttm_anomaly_commit(
+		&hook, TTMEM_ANOMALY_FREE_UNKNOWN, device, figure, id);
 }
 
 /* The chain of a program's bucket may hold CBs of others. */
@@ -108,7 +119,7 @@ void ttm_object_remove_program(
 			found_end(hook, block, &found, 0);
 	}
 	ttm_key_set(&key, device, TTMEM_FIGURE_KERNEL, 0, program);
-	while (key_find(hook, &key, era, &found))
+	while (key_find(hook->process, &key, era, &found))
 		found_end(hook, block, &found, 0);
 }
 
@@ -158,12 +169,17 @@ void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
-void ttm_put_lost(struct ttm_put *put, enum ttmem_loss reason)
+static void put_lost(struct ttm_put *put, enum ttmem_loss reason)
 {
 	const uint64_t *w = put->mine.words.w;
 
-	ttm_loss(put->hook, reason, TTM_W1_DEVICE(w[1]), TTM_W1_FIGURE(w[1]),
+	ttm_loss(&put->hook, reason, TTM_W1_DEVICE(w[1]), TTM_W1_FIGURE(w[1]),
 		w[2], ttm_words_bytes(&put->mine.words));
+}
+
+TTM_COLD void ttm_put_lost(struct ttm_put put, enum ttmem_loss reason)
+{
+	put_lost(&put, reason);
 }
 
 static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
@@ -198,11 +214,11 @@ static void dispatch_count(struct ttm_put *put, const struct ttm_found *found)
 		.w2 = found->words.w[2],
 	};
 
-	ttm_lane_begin(put->hook->lane);
+	ttm_lane_begin(put->hook.lane);
 	ttm_own_add(
 		&put->block->dispatches[note.figure - TTMEM_FIGURE_KERNEL], 1);
 	TTM_TESTPOINT("dispatch counted");
-	ttm_note_commit(put->hook, &note);
+	ttm_note_commit(&put->hook, &note);
 }
 
 /* What is live under the key now: a dispatch, or the turn of the new object. */
@@ -212,9 +228,9 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 	struct ttm_found found;
 	uint8_t turn = 0;
 
-	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
+	ttm_probe_start(&probe, put->hook.process, put->key.bucket_hash);
 	while (found_next(
-		put->hook->process, &probe, &put->key, TTM_SLOT_NONE, &found)) {
+		put->hook.process, &probe, &put->key, TTM_SLOT_NONE, &found)) {
 		if (!found_is_of(&found, put->era))
 			continue;
 		if (is_same_kernel(&found, put)) {
@@ -227,44 +243,24 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 	return false;
 }
 
-enum rival {
-	RIVAL_EARLIER,
-	RIVAL_LATER,
-};
-
 /* Another object with our key, live and of our epoch. */
 static bool rival_next(struct ttm_put *put, struct ttm_probe *probe,
-	enum rival wanted, struct ttm_found *ret_found)
+	struct ttm_found *ret_found)
 {
-	enum rival rival;
-
-	while (found_next(put->hook->process, probe, &put->key, put->mine.slot,
-		ret_found)) {
-		if (!found_is_of(ret_found, put->era))
-			continue;
-		rival = is_later(ret_found, &put->mine) ? RIVAL_LATER :
-							  RIVAL_EARLIER;
-		if (rival == wanted)
+	while (found_next(
+		put->hook.process, probe, &put->key, put->mine.slot, ret_found))
+		if (found_is_of(ret_found, put->era))
 			return true;
-	}
 	return false;
-}
-
-static bool rival_find(
-	struct ttm_put *put, enum rival wanted, struct ttm_found *ret_found)
-{
-	struct ttm_probe probe;
-
-	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
-	return rival_next(put, &probe, wanted, ret_found);
 }
 
 /* The slot goes back as if nothing had been; false if somebody else freed it. */
 static bool put_withdraw(struct ttm_put *put)
 {
-	if (!slot_free(put->hook->process, &put->mine))
+	if (!slot_free(put->hook.process, &put->mine))
 		return false;
-	free_commit(put->hook, &put->mine, TTM_FLAG_UNCOUNTED);
+	free_commit(
+		&put->hook, &put->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
 	return true;
 }
 
@@ -273,7 +269,8 @@ static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
 {
 	if (!is_same_kernel(later, put)) {
 		alloc_count_commit(put);
-		found_end(put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
+		found_end(
+			&put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
 		return;
 	}
 	if (put_withdraw(put))
@@ -286,100 +283,104 @@ static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
 static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
 	unsigned free_flags, unsigned alloc_flags)
 {
-	struct ttm_lane *lane = put->hook->lane;
+	struct ttm_lane *lane = put->hook.lane;
 
 	ttm_lane_begin_second(lane);
-	free_write(put->hook, earlier, free_flags);
+	free_write(&put->hook, earlier, free_flags, put->mine.words.w[6]);
 	alloc_write(put, 1, alloc_flags);
 	ttm_lane_end(lane, 2);
-	ttm_supply_put(put->hook->process, lane, earlier->slot);
+	ttm_supply_put(put->hook.process, lane, earlier->slot);
 }
 
-/* The kernel was loaded by another thread a moment ago: its load stands. */
-static bool put_takes_over(struct ttm_put *put)
+/*
+ * Counted as one step: the peak does not hold the two together. If it is a kernel
+ * that another thread loaded a moment ago, its load stands and ours is a dispatch.
+ */
+static void put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
 {
-	struct ttm_probe probe;
-	struct ttm_found earlier;
-
-	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
-	while (rival_next(put, &probe, RIVAL_EARLIER, &earlier)) {
-		if (!is_same_kernel(&earlier, put) ||
-			!slot_free(put->hook->process, &earlier))
-			continue;
+	if (!slot_free(put->hook.process, earlier)) {
+		alloc_count_commit(put);
+	} else if (is_same_kernel(earlier, put)) {
 		put_instead_of(
-			put, &earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
+			put, earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
 		dispatch_count(put, &put->mine);
-		return true;
+	} else {
+		free_count(&put->hook, put->device, put->block, earlier,
+			TTM_FLAG_REPLACED);
+		alloc_count(put);
+		put_instead_of(put, earlier, TTM_FLAG_REPLACED, 0);
 	}
-	return false;
 }
 
-/* Counted as one step: the peak does not hold the two together. */
-static bool put_replaces(struct ttm_put *put)
+/* There may be other live objects with our key: see object.h. */
+static void put_settle(struct ttm_put *put)
 {
-	struct ttm_found earlier;
-
-	if (!rival_find(put, RIVAL_EARLIER, &earlier) ||
-		!slot_free(put->hook->process, &earlier))
-		return false;
-	free_count(put->hook, put->device, put->block, &earlier,
-		TTM_FLAG_REPLACED);
-	alloc_count(put);
-	put_instead_of(put, &earlier, TTM_FLAG_REPLACED, 0);
-	return true;
-}
-
-/* There may be other live objects with our key: see the top of this file. */
-static TTM_COLD void put_settle(struct ttm_put *put)
-{
+	struct ttm_found rival, earlier;
 	struct ttm_probe probe;
-	struct ttm_found other;
+	unsigned rivals = 0;
 
-	if (rival_find(put, RIVAL_LATER, &other)) {
-		put_superseded(put, &other);
+	ttm_probe_start(&probe, put->hook.process, put->key.bucket_hash);
+	while (rival_next(put, &probe, &rival)) {
+		if (is_later(&rival, &put->mine)) {
+			put_superseded(put, &rival);
+			return;
+		}
+		earlier = rival;
+		rivals++;
+	}
+	if (rivals == 0) {
+		alloc_count_commit(put);
 		return;
 	}
-	if (!put_takes_over(put) && !put_replaces(put))
-		alloc_count_commit(put);
-	ttm_probe_start(&probe, put->hook->process, put->key.bucket_hash);
-	while (rival_next(put, &probe, RIVAL_EARLIER, &other))
-		found_end(put->hook, put->block, &other, TTM_FLAG_REPLACED);
+	put_replaces(put, &earlier);
+	if (rivals == 1)
+		return;
+	ttm_probe_start(&probe, put->hook.process, put->key.bucket_hash);
+	while (rival_next(put, &probe, &rival))
+		if (!is_later(&rival, &put->mine))
+			found_end(&put->hook, put->block, &rival,
+				TTM_FLAG_REPLACED);
 }
 
 /* The slot is not in the index, so nobody else can have freed it. */
-TTM_COLD void ttm_put_without_index(struct ttm_put *put)
+TTM_COLD void ttm_put_without_index(struct ttm_put put)
 {
 	uint64_t nowhere = 0;
 
-	put->mine.place = &nowhere;
-	put_withdraw(put);
-	ttm_put_lost(put, TTMEM_LOSS_NO_INDEX);
+	put.mine.place = &nowhere;
+	put_withdraw(&put);
+	put_lost(&put, TTMEM_LOSS_NO_INDEX);
 }
 
-TTM_SLOW void ttm_put_carefully(struct ttm_put *put)
+static void put_carefully(struct ttm_put *put)
 {
 	uint8_t turn = 0;
 
-	if (ttm_index_may_have(put->hook->process, put->key.bucket_hash,
-		    put->key.tag, 0) &&
+	if (ttm_index_may_have(
+		    put->hook.process, put->key.bucket_hash, put->key.tag, 0) &&
 		put_is_dispatch(put, &turn))
 		return;
 	if (!put_enter(put, turn))
 		return;
-	if (TTM_UNLIKELY(put_may_have_rivals(put)))
+	if (put_may_have_rivals(put))
 		put_settle(put);
 	else
 		alloc_count_commit(put);
 }
 
-TTM_COLD void ttm_put_meets(struct ttm_put *put)
+TTM_SLOW void ttm_put_carefully(struct ttm_put put)
+{
+	put_carefully(&put);
+}
+
+TTM_COLD void ttm_put_meets(struct ttm_put put)
 {
 	struct ttm_found rival;
+	struct ttm_probe probe;
 
-	if ((rival_find(put, RIVAL_EARLIER, &rival) ||
-		    rival_find(put, RIVAL_LATER, &rival)) &&
-		put_withdraw(put))
-		ttm_put_carefully(put);
+	ttm_probe_start(&probe, put.hook.process, put.key.bucket_hash);
+	if (rival_next(&put, &probe, &rival) && put_withdraw(&put))
+		put_carefully(&put);
 	else
-		alloc_count_commit(put);
+		alloc_count_commit(&put);
 }

@@ -46,7 +46,7 @@ struct ttm_found {
 
 /* A put on its way. `mine` is the new object; its words are set first of all. */
 struct ttm_put {
-	struct ttm_hook *hook;
+	struct ttm_hook hook;
 	struct ttm_device *device;
 	struct ttm_block_device *block;
 	uint64_t era;
@@ -54,18 +54,26 @@ struct ttm_put {
 	struct ttm_found mine;
 };
 
-/* -- object.c: what is rare -------------------------------------------------------- */
+/* -- object.c: what is rare, by value: see seat.h --------------------------------- */
 
-bool ttm_key_find_anywhere(struct ttm_hook *hook, const struct ttm_key *key,
-	uint64_t era, struct ttm_found *ret_found);
-void ttm_put_lost(struct ttm_put *put, enum ttmem_loss reason);
-void ttm_put_without_index(struct ttm_put *put);
+/* The object to free, in whatever level or epoch; place NULL if there is none. */
+struct ttm_found ttm_key_find_anywhere(
+	struct ttm_process *process, struct ttm_key key, uint64_t era);
+
+/* A free that could not be recorded; one of an unknown object, in its operation. */
+void ttm_remove_lost(
+	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id);
+void ttm_remove_unknown(
+	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id);
+
+void ttm_put_lost(struct ttm_put put, enum ttmem_loss reason);
+void ttm_put_without_index(struct ttm_put put);
 
 /* Entered without a look, and there may be others with its key. */
-void ttm_put_meets(struct ttm_put *put);
+void ttm_put_meets(struct ttm_put put);
 
 /* Looks before it enters: for what is often replaced, or dispatched again. */
-void ttm_put_carefully(struct ttm_put *put);
+void ttm_put_carefully(struct ttm_put put);
 
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
@@ -134,21 +142,37 @@ static TTM_INLINE bool found_is_of(const struct ttm_found *found, uint64_t era)
 }
 
 /* Nearly always the first entry with its tag in the first bucket. */
-static TTM_INLINE bool key_find(struct ttm_hook *hook,
+static TTM_INLINE bool key_find(struct ttm_process *process,
 	const struct ttm_key *key, uint64_t era, struct ttm_found *ret_found)
 {
 	struct ttm_bucket *bucket = ttm_level_bucket(
-		ttm_level_newest(hook->process), key->bucket_hash);
+		ttm_level_newest(process), key->bucket_hash);
 	uint64_t entry;
 	unsigned at;
 
 	entry = ttm_bucket_find(bucket, key->tag, &at);
 	if (TTM_LIKELY(entry &&
-		    entry_leads_to(hook->process, &bucket->entries[at], entry,
-			    key, ret_found) &&
+		    entry_leads_to(process, &bucket->entries[at], entry, key,
+			    ret_found) &&
 		    found_is_of(ret_found, era)))
 		return true;
-	return ttm_key_find_anywhere(hook, key, era, ret_found);
+	*ret_found = ttm_key_find_anywhere(process, *key, era);
+	return ret_found->place != NULL;
+}
+
+/*
+ * The lines that the event will need are on their way while the clock is read,
+ * which holds up everything behind it.
+ */
+static TTM_INLINE void event_prefetch(
+	const struct ttm_hook *hook, const struct ttm_key *key)
+{
+	const struct ttm_lane *lane = hook->lane;
+
+	__builtin_prefetch(ttm_level_bucket(ttm_level_newest(hook->process),
+				   key->bucket_hash),
+		1);
+	__builtin_prefetch(&lane->records[lane->tail % TTM_LANE_RECORDS], 1);
 }
 
 /* -- the end of an object -------------------------------------------------------- */
@@ -169,21 +193,21 @@ static TTM_INLINE bool slot_free(
 	return true;
 }
 
-static TTM_INLINE void free_write(
-	struct ttm_hook *hook, const struct ttm_found *found, unsigned flags)
+static TTM_INLINE void free_write(struct ttm_hook *hook,
+	const struct ttm_found *found, unsigned flags, uint64_t now)
 {
 	const uint64_t *w = found->words.w;
 
 	ttm_lane_write(hook->lane, 0,
 		TTM_W0(TTM_W0_GENERATION(w[0]) + 1, TTM_SLOT_FREE),
-		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE), ttm_clock_now(),
+		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE), now,
 		&found->words);
 }
 
-static TTM_INLINE void free_commit(
-	struct ttm_hook *hook, const struct ttm_found *found, unsigned flags)
+static TTM_INLINE void free_commit(struct ttm_hook *hook,
+	const struct ttm_found *found, unsigned flags, uint64_t now)
 {
-	free_write(hook, found, flags);
+	free_write(hook, found, flags, now);
 	ttm_lane_end(hook->lane, 1);
 	ttm_supply_put(hook->process, hook->lane, found->slot);
 }
@@ -213,22 +237,24 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 		hook->process, hook->lane, device);
 	struct ttm_found found;
 	struct ttm_key key;
+	uint64_t now;
 
+	ttm_key_set(&key, device, figure, program, id);
+	event_prefetch(hook, &key);
+	now = ttm_clock_now();
 	if (TTM_UNLIKELY(!block)) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, figure, id, 0);
+		ttm_remove_lost(*hook, device, figure, id);
 		return;
 	}
-	ttm_key_set(&key, device, figure, program, id);
 	ttm_lane_begin(hook->lane);
-	while (key_find(hook, &key, ttm_device_era(entry), &found)) {
+	while (key_find(hook->process, &key, ttm_device_era(entry), &found)) {
 		if (!slot_free(hook->process, &found))
 			continue;
 		free_count(hook, entry, block, &found, 0);
-		free_commit(hook, &found, 0);
+		free_commit(hook, &found, 0, now);
 		return;
 	}
-	ttm_anomaly_commit(
-		hook, TTMEM_ANOMALY_FREE_UNKNOWN, device, figure, id);
+	ttm_remove_unknown(*hook, device, figure, id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
@@ -269,7 +295,7 @@ static TTM_INLINE void alloc_write(
 {
 	const uint64_t *w = put->mine.words.w;
 
-	ttm_lane_write(put->hook->lane, ahead, w[0],
+	ttm_lane_write(put->hook.lane, ahead, w[0],
 		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_ALLOC), w[3],
 		&put->mine.words);
 }
@@ -278,18 +304,18 @@ static TTM_INLINE void alloc_count_commit(struct ttm_put *put)
 {
 	alloc_count(put);
 	alloc_write(put, 0, 0);
-	ttm_lane_end(put->hook->lane, 1);
+	ttm_lane_end(put->hook.lane, 1);
 }
 
 /* Slot and index entry; nothing is counted yet. False if that failed. */
 static TTM_INLINE bool put_enter(struct ttm_put *put, uint8_t turn)
 {
-	struct ttm_hook *hook = put->hook;
+	struct ttm_hook *hook = &put->hook;
 	uint64_t *w1 = &put->mine.words.w[1];
 
 	if (TTM_UNLIKELY(!ttm_supply_take(
 		    hook->process, hook->lane, &put->mine.slot))) {
-		ttm_put_lost(put, TTMEM_LOSS_NO_SLOT);
+		ttm_put_lost(*put, TTMEM_LOSS_NO_SLOT);
 		return false;
 	}
 	*w1 = TTM_W1_WITH(*w1, put->mine.slot, turn);
@@ -299,7 +325,7 @@ static TTM_INLINE bool put_enter(struct ttm_put *put, uint8_t turn)
 		ttm_entry(&put->key, put->mine.slot));
 	TTM_TESTPOINT("index entered");
 	if (TTM_UNLIKELY(!put->mine.place)) {
-		ttm_put_without_index(put);
+		ttm_put_without_index(*put);
 		return false;
 	}
 	return true;
@@ -307,7 +333,7 @@ static TTM_INLINE bool put_enter(struct ttm_put *put, uint8_t turn)
 
 static TTM_INLINE bool put_may_have_rivals(const struct ttm_put *put)
 {
-	return ttm_index_may_have(put->hook->process, put->key.bucket_hash,
+	return ttm_index_may_have(put->hook.process, put->key.bucket_hash,
 		put->key.tag, ttm_entry(&put->key, put->mine.slot));
 }
 
@@ -324,7 +350,7 @@ struct ttm_object {
 static TTM_INLINE void words_set(
 	struct ttm_put *put, unsigned device, const struct ttm_object *object)
 {
-	struct ttm_scope scope = ttm_scope_now(put->hook->seat);
+	struct ttm_scope scope = ttm_scope_now(put->hook.seat);
 	uint64_t *w = put->mine.words.w;
 
 	w[1] = TTM_W1(0, TTM_ERA_EPOCH(put->era), device, object->figure,
@@ -341,25 +367,27 @@ static TTM_INLINE void words_set(
  * A buffer enters at once and looks then: an id that was live already is an anomaly
  * and may cost more.
  */
-static TTM_INLINE void ttm_object_put(
-	struct ttm_hook *hook, unsigned device, const struct ttm_object *object)
+static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
+	unsigned device, const struct ttm_object *object)
 {
 	struct ttm_put put;
 
-	put.hook = hook;
+	put.hook = *hook;
+	ttm_key_set(
+		&put.key, device, object->figure, object->program, object->id);
+	event_prefetch(hook, &put.key);
+	ttm_supply_prefetch(hook->process, hook->lane);
 	put.device = &hook->process->devices[device];
 	put.block = ttm_lane_block(hook->process, hook->lane, device);
 	put.era = ttm_device_era(put.device);
-	ttm_key_set(
-		&put.key, device, object->figure, object->program, object->id);
 	words_set(&put, device, object);
 	if (TTM_UNLIKELY(!put.block))
-		ttm_put_lost(&put, TTMEM_LOSS_NO_SLOT);
+		ttm_put_lost(put, TTMEM_LOSS_NO_SLOT);
 	else if (object->figure >= TTMEM_FIGURE_CB)
-		ttm_put_carefully(&put);
+		ttm_put_carefully(put);
 	else if (put_enter(&put, 0)) {
 		if (TTM_UNLIKELY(put_may_have_rivals(&put)))
-			ttm_put_meets(&put);
+			ttm_put_meets(put);
 		else
 			alloc_count_commit(&put);
 	}

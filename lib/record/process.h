@@ -28,8 +28,8 @@
 
 #define TTM_DEPTHS 4u
 #define TTM_SCOPES_MAX 32u
-#define TTM_BATCH_LEN 16u
-#define TTM_CACHE_LEN (2 * TTM_BATCH_LEN)
+#define TTM_BATCH_LEN 32u
+#define TTM_CACHE_LEN (4 * TTM_BATCH_LEN) /* a burst stays within the lane */
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
 	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
@@ -130,9 +130,10 @@ struct ttm_process {
 	void *mesh_chunks[TTM_MESH_CHUNKS_MAX]; /* uint64_t masks of entries */
 
 	/* slots */
-	uint64_t free_batches; /* tag << 32 | first slot + 1 of a batch */
-	void *slots[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_words */
-	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
+	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
+	uint64_t reserved[15];               /* no neighbours */
+	void *slots[TTM_SLOT_EXTENTS_MAX];   /* struct ttm_words */
+	void *links[TTM_SLOT_EXTENTS_MAX];   /* struct ttm_link */
 
 	/* index */
 	void *newest_level; /* struct ttm_level */

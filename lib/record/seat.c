@@ -101,7 +101,7 @@ static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 
 static bool seat_take(struct ttm_seat *seat, uint64_t from, uint64_t tid)
 {
-	/* pairs(seat): full, with seat_leave: its lanes are as the last owner
+	/* pairs(seat): full, with seat_vacate: its lanes are as the last owner
 	 * left them */
 	return ttm_load(&seat->owner) == from &&
 		ttm_cas(&seat->owner, from, tid);
@@ -190,6 +190,12 @@ static void seat_settle(struct ttm_seat *seat)
 				depth);
 }
 
+static void seat_vacate(struct ttm_seat *seat)
+{
+	/* pairs(seat): release, with seat_take: the lanes are at rest */
+	ttm_store_release(&seat->owner, 0);
+}
+
 static void seat_leave(void *value)
 {
 	struct ttm_seat *seat = value;
@@ -204,8 +210,7 @@ static void seat_leave(void *value)
 			ttm_supply_return(process, seat->lanes[depth]);
 	ttm_self.instance = 0;
 	ttm_self.seat = NULL;
-	/* pairs(seat): release, with seat_take: the lanes are at rest */
-	ttm_store_release(&seat->owner, 0);
+	seat_vacate(seat);
 }
 
 bool ttm_hook_is_running(const struct ttm_process *process)
@@ -221,21 +226,23 @@ void ttm_seat_key_make(void)
 }
 
 /*
- * Between our look at ttm_self and the stores a handler may have taken a seat of
- * its own: that one is then found vacant by tid later (seat_reaped).
+ * A handler may come anywhere in here and sit down, too. It then stays: whoever
+ * finds that ttm_self has changed gives the own seat back.
  */
 static bool thread_sit_down(struct ttm_process *process)
 {
-	struct ttm_seat *seat = seat_find(process);
+	struct ttm_seat *before = ttm_self.seat, *seat = seat_find(process);
 
 	if (!seat)
-		return false;
+		return ttm_self.instance == process->instance;
 	seat_settle(seat);
-	ttm_self.seat = seat;
+	if (ttm_pointer_replace((void **)&ttm_self.seat, before, seat))
+		ttm_self.instance = process->instance;
 	ttm_fence_signal();
-	ttm_self.instance = process->instance;
+	if (ttm_self.seat != seat)
+		seat_vacate(seat);
 	if (seat_key_works)
-		pthread_setspecific(seat_key, seat);
+		pthread_setspecific(seat_key, ttm_self.seat);
 	return true;
 }
 
@@ -264,33 +271,35 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 }
 
 /* The interrupted program must find errno as it was: handlers call hooks. */
-TTM_COLD bool ttm_hook_enter_slow(
-	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
+TTM_COLD struct ttm_hook ttm_hook_enter_slow(
+	enum ttm_entry entry, uint64_t bytes)
 {
 	int error = errno, cancel = ttm_cancel_hold();
 	bool ready = thread_get_ready(entry, bytes);
+	struct ttm_hook hook = { 0 };
 
 	ttm_cancel_release(cancel);
 	errno = error;
-	return ready && ttm_hook_enter(hook, entry, bytes);
+	if (ready)
+		ttm_hook_enter(&hook, entry, bytes);
+	return hook;
 }
 
-TTM_COLD bool ttm_hook_deeper(
-	struct ttm_hook *hook, uint32_t depth, uint64_t bytes)
+TTM_COLD struct ttm_hook ttm_hook_deeper(struct ttm_hook hook, uint64_t bytes)
 {
 	enum ttmem_loss reason = TTMEM_LOSS_TOO_DEEP;
 
-	if (depth < TTM_DEPTHS) {
+	if (hook.depth < TTM_DEPTHS) {
 		reason = TTMEM_LOSS_NO_LANE;
-		hook->lane = lane_make(hook->process);
-		if (hook->lane) {
-			lane_adopt(hook->lane, ttm_load(&hook->seat->owner),
-				depth);
-			hook->seat->lanes[depth] = hook->lane;
-			return true;
-		}
+		hook.lane = lane_make(hook.process);
 	}
-	lost_without_lane(hook->process, reason, bytes);
-	ttm_hook_leave(hook);
-	return false;
+	if (hook.lane) {
+		/* relaxed: our own seat */
+		lane_adopt(hook.lane, ttm_load(&hook.seat->owner), hook.depth);
+		hook.seat->lanes[hook.depth] = hook.lane;
+	} else {
+		lost_without_lane(hook.process, reason, bytes);
+		ttm_hook_leave(&hook);
+	}
+	return hook;
 }

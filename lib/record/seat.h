@@ -25,9 +25,12 @@ enum ttm_entry {
 	TTM_ENTRY_NO_START, /* frees and the like: nothing to do before that */
 };
 
-bool ttm_hook_enter_slow(
-	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes);
-bool ttm_hook_deeper(struct ttm_hook *hook, uint32_t depth, uint64_t bytes);
+/*
+ * The rare ways in. By value, here and in object.h: what a cold call gets by address
+ * would have to be in memory on the hot way, too. Without a lane it is over.
+ */
+struct ttm_hook ttm_hook_enter_slow(enum ttm_entry entry, uint64_t bytes);
+struct ttm_hook ttm_hook_deeper(struct ttm_hook hook, uint64_t bytes);
 
 /* Whether this thread is inside a hook of `process`. */
 bool ttm_hook_is_running(const struct ttm_process *process);
@@ -48,18 +51,23 @@ static inline bool ttm_hook_enter(
 	struct ttm_process *process = ttm_process_now();
 	uint32_t depth;
 
-	if (TTM_UNLIKELY(!process || ttm_self.instance != process->instance))
-		return ttm_hook_enter_slow(hook, entry, bytes);
+	if (TTM_UNLIKELY(!process || ttm_self.instance != process->instance)) {
+		*hook = ttm_hook_enter_slow(entry, bytes);
+		return hook->lane != NULL;
+	}
 	hook->process = process;
 	hook->seat = ttm_self.seat;
 	depth = ttm_load32(&hook->seat->depth); /* relaxed: own thread only */
 	ttm_store32(&hook->seat->depth, depth + 1);
 	ttm_fence_signal();
 	hook->depth = depth;
-	if (TTM_UNLIKELY(depth >= TTM_DEPTHS || !hook->seat->lanes[depth]))
-		return ttm_hook_deeper(hook, depth, bytes);
-	hook->lane = hook->seat->lanes[depth];
-	return true;
+	hook->lane = NULL;
+	if (TTM_LIKELY(depth < TTM_DEPTHS))
+		hook->lane = hook->seat->lanes[depth];
+	if (TTM_LIKELY(hook->lane != NULL))
+		return true;
+	*hook = ttm_hook_deeper(*hook, bytes);
+	return hook->lane != NULL;
 }
 
 /*

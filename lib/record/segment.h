@@ -40,7 +40,7 @@ int ttm_segment_directory_open(const struct ttm_process *process);
 /* What both the making and the growing need; 0 or a negative errno. */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
 void *ttm_range_map(int fd, uint64_t off, uint64_t size);
-int ttm_descriptor_raise(int fd);
+int ttm_descriptor_raise(int fd); /* the new number, or a negative errno */
 int ttm_segment_lock(int fd);
 
 /*

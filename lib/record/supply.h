@@ -16,6 +16,15 @@ void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 /* All that the lane has goes back: its thread ends. */
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
 
+static inline void ttm_supply_prefetch(
+	struct ttm_process *process, const struct ttm_lane *lane)
+{
+	if (TTM_LIKELY(lane->cache_len != 0))
+		__builtin_prefetch(
+			ttm_slot_at(process, lane->cache[lane->cache_len - 1]),
+			1);
+}
+
 /* False if the segment cannot grow. */
 static inline bool ttm_supply_take(
 	struct ttm_process *process, struct ttm_lane *lane, uint32_t *ret_slot)

@@ -239,7 +239,8 @@ int ttm_user_directory_open(
 	return 0;
 }
 
-int ttm_user_directory_mark(const char *wanted, const char *name)
+/* Without a descriptor: by path, and only in the directory of the plain name. */
+static int plain_directory_mark(const char *wanted, const char *name)
 {
 	const char *base = base_choose(wanted);
 	char path[2 * TTM_PATH_SIZE];
@@ -268,6 +269,21 @@ int ttm_user_directory_mark(const char *wanted, const char *name)
 	if (text.truncated)
 		return -ENAMETOOLONG;
 	return mknod(path, S_IFREG | 0600, 0) < 0 ? -errno : 0;
+}
+
+int ttm_user_directory_mark(const char *wanted, const char *name)
+{
+	char path[TTM_PATH_SIZE];
+	int fd, r;
+
+	r = ttm_user_directory_open(wanted, path, &fd);
+	if (r == -EMFILE || r == -ENFILE)
+		return plain_directory_mark(wanted, name);
+	if (r < 0)
+		return r;
+	r = mknodat(fd, name, S_IFREG | 0600, 0) < 0 ? -errno : 0;
+	close(fd);
+	return r;
 }
 
 bool ttm_directory_is_served(int directory_fd)

@@ -50,9 +50,9 @@ int ttm_user_directory_open(
 	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd);
 
 /*
- * Leaves an empty file `name` in the caller's own directory, without a descriptor
- * and without a block: what can still be done when there is nothing left. Returns
- * 0 or a negative errno.
+ * Leaves an empty file `name` in the caller's own directory, without a block and if
+ * need be without a descriptor: what can still be done when there is nothing left.
+ * Returns 0 or a negative errno.
  */
 int ttm_user_directory_mark(const char *wanted, const char *name);
 

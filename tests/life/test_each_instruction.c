@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hook is interrupted after each single one of its instructions: by a handler
- * that calls hooks, by one that forks, and by a cancellation. The processor's
- * single-step flag delivers a SIGTRAP after each instruction; one of them acts.
+ * A hook is interrupted at each single one of its instructions: by a handler that
+ * calls hooks, by one that forks, and by a cancellation. The processor's
+ * single-step flag tells where the hook goes; then a breakpoint is put at one of
+ * these places after the other.
  */
 #include "life/life.h"
 
@@ -15,47 +16,103 @@
 #if defined(__x86_64__) && !LIFE_SANITIZED
 
 #define TRAP_FLAG 0x100ull
+#define BREAKPOINT 0xcc
+#define TRACE_MAX 100000u
 
-static volatile unsigned long steps;
-static volatile unsigned long act_at;
+/*
+ * Shared, so that one process can trace for another of the same image: where the
+ * hook has been, each place once.
+ */
+static struct trace {
+	size_t len;
+	uint8_t *places[TRACE_MAX];
+} *trace;
+
+static uint8_t *planted;
+static uint8_t *act_place; /* for debuggers */
+static uint8_t planted_over;
+static bool is_tracing;
+static bool has_acted;
 static void (*act)(void);
-static volatile bool steps_end; /* no more of them in this process */
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
+	greg_t *rip = &interrupted->uc_mcontext.gregs[REG_RIP];
 
 	(void)number;
 	(void)info;
-	steps++;
-	if (steps == act_at)
-		act();
-	if (steps_end)
-		interrupted->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-}
-
-static inline __attribute__((always_inline)) void stepping_on(void)
-{
-	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq"
-			 :
-			 : "i"(TRAP_FLAG)
-			 : "memory", "cc");
-}
-
-static inline __attribute__((always_inline)) void stepping_off(void)
-{
-	__asm__ volatile("pushfq; andq %0, (%%rsp); popfq"
-			 :
-			 : "i"(~TRAP_FLAG)
-			 : "memory", "cc");
+	if (is_tracing) {
+		if (trace->len < TRACE_MAX)
+			trace->places[trace->len++] = (uint8_t *)*rip;
+		return;
+	}
+	expect(planted && *rip - 1 == (greg_t)planted);
+	*planted = planted_over;
+	act_place = planted;
+	planted = NULL;
+	*rip -= 1;
+	has_acted = true;
+	act();
 }
 
 static __attribute__((noinline)) void step_through(void (*hook)(void))
 {
-	steps = 0;
-	stepping_on();
+	trace->len = 0;
+	is_tracing = true;
+	__asm__ volatile("pushfq; orq %0, (%%rsp); popfq"
+			 :
+			 : "i"(TRAP_FLAG)
+			 : "memory", "cc");
 	hook();
-	stepping_off();
+	__asm__ volatile("pushfq; andq %0, (%%rsp); popfq"
+			 :
+			 : "i"(~TRAP_FLAG)
+			 : "memory", "cc");
+	is_tracing = false;
+}
+
+static int place_compare(const void *a, const void *b)
+{
+	const uint8_t *const *x = a;
+	const uint8_t *const *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void trace_make_unique(void)
+{
+	size_t len = 0;
+	size_t i;
+
+	qsort(trace->places, trace->len, sizeof(trace->places[0]),
+		place_compare);
+	for (i = 0; i < trace->len; i++)
+		if (len == 0 || trace->places[len - 1] != trace->places[i])
+			trace->places[len++] = trace->places[i];
+	trace->len = len;
+}
+
+/* False where code cannot be written, as the kernel's part in a process. */
+static bool plant(uint8_t *place)
+{
+	uintptr_t page = (uintptr_t)place & ~(uintptr_t)4095;
+
+	if (mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC))
+		return false;
+	has_acted = false;
+	planted_over = *place;
+	planted = place;
+	*place = BREAKPOINT;
+	return true;
+}
+
+/* The hook did not come by. */
+static void unplant(void)
+{
+	if (planted)
+		*planted = planted_over;
+	planted = NULL;
 }
 
 static void trap_set(void)
@@ -63,8 +120,9 @@ static void trap_set(void)
 	struct sigaction action = { .sa_sigaction = on_trap,
 		.sa_flags = SA_SIGINFO | SA_NODEFER };
 
-	steps_end = false;
 	sigaction(SIGTRAP, &action, NULL);
+	if (!trace)
+		trace = life_shared(sizeof(*trace));
 }
 
 void setUp(void)
@@ -171,18 +229,37 @@ static void mesh_open(void)
 	mesh = ttmem_mesh_open(members, 2);
 }
 
-/* Steps once through it, acting after the given instruction. */
-static bool stepped_run(const struct stepped *what, unsigned long at)
+static void stepped_trace(const struct stepped *what)
+{
+	unsigned i;
+
+	/* Once without, so that all is there that has to be made. */
+	for (i = 0; i < 2; i++) {
+		next++;
+		if (what->before)
+			what->before();
+		if (i == 0)
+			what->hook();
+		else
+			step_through(what->hook);
+		if (what->after)
+			what->after();
+	}
+	trace_make_unique();
+}
+
+/* Runs it, acting when it first comes to a place; false if it does not. */
+static bool stepped_run(const struct stepped *what, size_t place)
 {
 	next++;
 	if (what->before)
 		what->before();
-	act_at = at;
-	step_through(what->hook);
-	act_at = 0;
+	plant(trace->places[place]);
+	what->hook();
+	unplant();
 	if (what->after)
 		what->after();
-	return steps >= at;
+	return has_acted;
 }
 
 /* -- a handler ---------------------------------------------------------------- */
@@ -220,9 +297,10 @@ static void nothing_is_left(void)
 	segment_unref(&segment);
 }
 
-static void test_handler_after_any_instruction_of_a_hook(void)
+static void test_handler_at_any_instruction_of_a_hook(void)
 {
-	unsigned long at;
+	size_t acted;
+	size_t at;
 	size_t i;
 
 	mesh_open();
@@ -230,55 +308,63 @@ static void test_handler_after_any_instruction_of_a_hook(void)
 	act = act_hooks;
 	act_hooks();
 	for (i = 0; i < ALL; i++) {
-		for (at = 1; stepped_run(&all[i], at); at++)
+		stepped_trace(&all[i]);
+		for (at = 0, acted = 0; at < trace->len; at++) {
+			acted += stepped_run(&all[i], at);
 			nothing_is_left();
-		nothing_is_left();
-		TEST_ASSERT_TRUE(at > 20);
-		if (getenv("DBG")) fprintf(stderr, "%d: %ld\n", (int)i, at);
+		}
+		TEST_ASSERT_TRUE(acted > 40);
 	}
 }
 
 /* -- the first hook of a thread ------------------------------------------------ */
 
-static unsigned long thread_at;
-static bool thread_had_it;
+static size_t thread_at;
 
 static void *first_of_thread(void *argument)
 {
 	(void)argument;
 	next++;
-	act_at = thread_at;
-	step_through(buffer_alloc);
-	act_at = 0;
-	thread_had_it = steps >= thread_at;
+	if (thread_at == SIZE_MAX) {
+		step_through(buffer_alloc);
+	} else {
+		plant(trace->places[thread_at]);
+		buffer_alloc();
+		unplant();
+	}
 	ttmem_free(0, TTMEM_DRAM, next);
 	return NULL;
 }
 
-static void thread_run(void)
+static void thread_run(size_t at)
 {
 	pthread_t thread;
 
+	thread_at = at;
 	TEST_ASSERT_EQUAL_INT(
 		0, pthread_create(&thread, NULL, first_of_thread, NULL));
 	pthread_join(thread, NULL);
 }
 
-static void test_handler_after_any_instruction_of_a_threads_first_hook(void)
+static void test_handler_at_any_instruction_of_a_threads_first_hook(void)
 {
 	struct segment *segment;
+	size_t acted = 0;
+	size_t at;
 
 	mesh_open();
 	handled = 0;
 	act = act_hooks;
 	act_hooks();
-	thread_at = 0;
-	do {
-		thread_at++;
-		thread_run();
+	thread_run(SIZE_MAX);
+	thread_run(SIZE_MAX);
+	trace_make_unique();
+	for (at = 0; at < trace->len; at++) {
+		thread_run(at);
+		acted += has_acted;
 		nothing_is_left();
-	} while (thread_had_it);
-	TEST_ASSERT_TRUE(thread_at > 100);
+	}
+	TEST_ASSERT_TRUE(acted > 100);
 	/* Seats that a handler took apart are found again. */
 	segment = test_segment_at_rest();
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(64, segment->lanes_count);
@@ -287,9 +373,16 @@ static void test_handler_after_any_instruction_of_a_threads_first_hook(void)
 
 /* -- the first hook of a process ----------------------------------------------- */
 
-static unsigned long *start_steps; /* shared */
-static unsigned long start_at;
+static size_t start_at;
 static const char *start_dir;
+
+static void start_trace(void)
+{
+	next = 1;
+	step_through(buffer_alloc);
+	buffer_free();
+	ttmem_stop();
+}
 
 static void first_of_process(void)
 {
@@ -297,49 +390,46 @@ static void first_of_process(void)
 
 	handled = 0;
 	act = act_hooks;
-	act_at = start_at;
 	next = 1;
 	mesh = UINT32_MAX; /* of no use before there is a process */
-	step_through(buffer_alloc);
-	act_at = 0;
-	*start_steps = steps;
+	plant(trace->places[start_at]);
+	buffer_alloc();
+	unplant();
+	expect(handled == has_acted);
 	segment = life_segment(start_dir, getpid());
 	expect(segment);
 	expect(segment->objects_len == 1);
 	expect(segment->objects[0].id == 1);
 	expect(life_allocs(segment, TTMEM_FIGURE_DRAM) == 1 + handled);
 	expect(life_allocs(segment, TTMEM_FIGURE_CB) == handled);
-	expect(handled == (start_at && start_at <= steps));
 	expect(life_lost_nothing(segment));
 	segment_unref(&segment);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	ttmem_stop();
 }
 
-/* Thousands of instructions: each run takes others of them. */
+/* Thousands of places: some of them. */
 static void test_handler_anywhere_in_a_processes_first_hook(void)
 {
-	unsigned long runs = test_scale(200);
-	unsigned long i;
+	size_t runs = test_scale(600);
+	size_t i;
 
 	test_tracking_stop();
 	start_dir = test_dir_make();
-	start_steps = life_shared(sizeof(*start_steps));
-	start_at = 0;
-	life_run(first_of_process);
-	TEST_ASSERT_TRUE(*start_steps > 1000);
+	life_run(start_trace);
+	trace_make_unique();
+	TEST_ASSERT_TRUE(trace->len > 1000);
 	for (i = 0; i < runs; i++) {
-		start_at = 1 + (i * *start_steps + (unsigned)getpid() % runs) /
-				runs;
+		start_at = i * trace->len / runs;
 		life_run(first_of_process);
 		TEST_ASSERT_EQUAL_UINT64(0, life_segments(start_dir, 0));
 	}
-	munmap(start_steps, sizeof(*start_steps));
 }
 
 /* -- fork --------------------------------------------------------------------- */
 
 static bool is_child;
+static unsigned fork_faults;
 static uint8_t *bytes_before;
 static size_t size_before;
 static char path_before[300];
@@ -372,21 +462,24 @@ static void act_fork(void)
 	pid = fork();
 	if (pid == 0) {
 		is_child = true;
-		steps_end = true;
 		return;
 	}
 	expect(pid > 0 && life_ended_well(pid));
 	bytes = life_bytes(path_before, &size);
 	expect(size == size_before);
-	expect(!memcmp(bytes, bytes_before, size));
+	/* The child did not write to its parent's segment. */
+	if (memcmp(bytes, bytes_before, size)) {
+		dprintf(STDERR_FILENO, "forked at %p\n", (void *)act_place);
+		fork_faults++;
+	}
 	free(bytes);
 	free(bytes_before);
 }
 
-static void test_fork_after_any_instruction_of_a_hook(void)
+static void test_fork_at_any_instruction_of_a_hook(void)
 {
-	unsigned long step = test_scale(100) < 100 ? 7 : 2;
-	unsigned long at;
+	size_t stride = 400 / test_scale(100);
+	size_t at;
 	size_t i;
 
 	mesh_open();
@@ -396,15 +489,16 @@ static void test_fork_after_any_instruction_of_a_hook(void)
 	snprintf(dir_before, sizeof(dir_before), "%s", getenv("TTMEM_DIR"));
 	act = act_fork;
 	for (i = 0; i < ALL; i++) {
-		bool more = true;
-
-		for (at = 1 + i % step; more; at += step) {
-			more = stepped_run(&all[i], at);
+		stepped_trace(&all[i]);
+		for (at = i % stride; at < trace->len; at += stride) {
+			stepped_run(&all[i], at);
 			if (is_child)
 				child_goes_on();
 			nothing_is_left();
 		}
 	}
+	TEST_ASSERT_EQUAL_UINT_MESSAGE(
+		0, fork_faults, "the child wrote to its parent's segment");
 }
 
 /* -- cancellation ------------------------------------------------------------- */
@@ -423,34 +517,42 @@ static void *cancelled_in_hook(void *argument)
 	(void)argument;
 	ttmem_scope_push("cancelled", 0);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
-	if (!stepped_run(cancelled, thread_at))
-		thread_had_it = false;
+	stepped_run(cancelled, thread_at);
 	return NULL;
 }
 
+static uint64_t cancel_everywhere(void)
+{
+	uint64_t cancels = 0;
+	pthread_t thread;
+
+	for (thread_at = 0; thread_at < trace->len; thread_at++) {
+		if (pthread_create(&thread, NULL, cancelled_in_hook, NULL))
+			TEST_FAIL_MESSAGE("pthread_create");
+		pthread_join(thread, NULL);
+		unplant();
+		cancels += has_acted;
+	}
+	return cancels;
+}
+
 /* Asynchronous cancellation is not for hooks; even so it spoils little. */
-static void test_cancellation_after_any_instruction_spoils_one_operation(void)
+static void test_cancellation_at_any_instruction_spoils_one_operation(void)
 {
 	struct segment *segment;
 	uint64_t cancels = 0;
 	uint64_t allocs;
-	pthread_t thread;
 	char why[512] = "";
 	size_t i;
 
 	mesh_open();
-	act = act_cancel;
 	for (i = 0; i < ALL; i++) {
 		cancelled = &all[i];
-		thread_had_it = true;
-		for (thread_at = 1; thread_had_it; thread_at++) {
-			if (pthread_create(
-				    &thread, NULL, cancelled_in_hook, NULL))
-				TEST_FAIL_MESSAGE("pthread_create");
-			pthread_join(thread, NULL);
-			cancels++;
-		}
+		stepped_trace(cancelled);
+		act = act_cancel;
+		cancels += cancel_everywhere();
 	}
+	TEST_ASSERT_TRUE(cancels > 1000);
 	segment = test_segment_read();
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0,
 		segment_check_half_done(
@@ -462,10 +564,10 @@ static void test_cancellation_after_any_instruction_spoils_one_operation(void)
 	/* The next one on that lane finds it in order. */
 	act = act_hooks;
 	handled = 0;
-	thread_at = 1;
-	thread_run();
+	thread_run(0);
 	segment = test_segment_read();
 	TEST_ASSERT_EQUAL_UINT64(0, segment->lanes_broken);
+	TEST_ASSERT_EQUAL_UINT64(1, handled);
 	TEST_ASSERT_EQUAL_UINT64(
 		allocs + 2, life_allocs(segment, TTMEM_FIGURE_TRACE));
 	TEST_ASSERT_EQUAL_UINT64(
@@ -477,11 +579,11 @@ static void test_cancellation_after_any_instruction_spoils_one_operation(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_handler_after_any_instruction_of_a_hook);
-	RUN_TEST(test_handler_after_any_instruction_of_a_threads_first_hook);
+	RUN_TEST(test_handler_at_any_instruction_of_a_hook);
+	RUN_TEST(test_handler_at_any_instruction_of_a_threads_first_hook);
 	RUN_TEST(test_handler_anywhere_in_a_processes_first_hook);
-	RUN_TEST(test_fork_after_any_instruction_of_a_hook);
-	RUN_TEST(test_cancellation_after_any_instruction_spoils_one_operation);
+	RUN_TEST(test_fork_at_any_instruction_of_a_hook);
+	RUN_TEST(test_cancellation_at_any_instruction_spoils_one_operation);
 	return UNITY_END();
 }
 

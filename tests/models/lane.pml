@@ -9,14 +9,14 @@
  * that is the same as a barrier between the stores. The reader's loads happen in
  * the order written, but where no fence or acquire stands between two, in any.
  *
- * Record n has WORDS words, each of them n + 1. The writer may stop anywhere, as
- * when it is killed; what it has stored still arrives. With ADOPT another thread
- * then goes on with the lane.
+ * Record n has WORDS words, each of them n + 1. An operation has one record or two.
+ * The writer may stop anywhere, as when it is killed; what it has stored still
+ * arrives. With ADOPT another thread then goes on with the lane.
  *
  *   always   an accepted record is untorn and the one of its index; intent and
- *            tail never go back; 0 <= intent - tail <= 1, where PSO may show the
- *            next intent before the last tail: 2
- *   at rest  0 <= intent - tail <= 1, every record below tail that is not older
+ *            tail never go back; 0 <= intent - tail <= 2, where PSO may show the
+ *            next intent before the last tail: 3
+ *   at rest  0 <= intent - tail <= 2, every record below tail that is not older
  *            than the capacity is there and whole
  */
 #ifndef CAPACITY
@@ -58,9 +58,9 @@ chan buffer[CELLS] = [2] of { byte };
 #endif
 
 #ifdef TSO
-#define AHEAD 1
-#else
 #define AHEAD 2
+#else
+#define AHEAD 3
 #endif
 
 /* A store arrives. */
@@ -95,14 +95,13 @@ active proctype Memory()
 	od
 }
 
-byte intent, tail;	/* as the writer knows them: lane->tail is private */
-byte gone;		/* writers that have stopped */
+byte tail;		/* lane->tail: private */
+byte gone;		/* 1: the writer has to stop, 2: it has */
 
-/* ttm_lane_begin() */
-inline lane_begin()
+/* ttm_lane_begin(), ttm_lane_begin_second() */
+inline lane_intend(n)
 {
-	intent = tail + 1;
-	STORE(INTENT, intent);
+	STORE(INTENT, tail + n);
 #ifndef NO_RELEASE_FENCE
 	FENCE
 #else
@@ -110,27 +109,44 @@ inline lane_begin()
 #endif
 }
 
-/* ttm_lane_commit() */
-inline lane_commit()
+/* ttm_lane_write() */
+inline lane_write(ahead)
 {
-	STORE(WORD(tail, 0), tail + 1);
-	STORE(WORD(tail, 1), tail + 1);
-	tail++;
+	STORE(WORD(tail + ahead, 0), tail + ahead + 1);
+	STORE(WORD(tail + ahead, 1), tail + ahead + 1)
+}
+
+/* ttm_lane_end() */
+inline lane_end(n)
+{
+	tail = tail + n;
 #ifndef NO_TAIL_RELEASE
 	FENCE;
 #endif
 	STORE(TAIL, tail)
 }
 
-/* The same with the tail before the record. */
-inline lane_commit_swapped()
+/* A hook with one record, or one that replaces an object. */
+inline operation()
 {
-	tail++;
-	FENCE;
-	STORE(TAIL, tail);
+	lane_intend(1);
+#ifdef TAIL_FIRST
+	lane_end(1);
 	FENCE;
 	STORE(WORD(tail - 1, 0), tail);
 	STORE(WORD(tail - 1, 1), tail)
+#else
+	if
+	:: lane_write(0); lane_end(1)
+	:: tail + 2 <= RECORDS ->
+#ifndef SECOND_NOT_INTENDED
+		lane_intend(2);
+#endif
+		lane_write(0);
+		lane_write(1);
+		lane_end(2)
+	fi
+#endif
 }
 
 proctype Writer()
@@ -138,12 +154,7 @@ proctype Writer()
 	do
 	:: tail < RECORDS ->
 		{
-			lane_begin();
-#ifdef TAIL_FIRST
-			lane_commit_swapped()
-#else
-			lane_commit()
-#endif
+			operation()
 		} unless { gone == 1 }	/* killed, cancelled, longjmp */
 		if
 		:: gone == 1 -> break
@@ -169,21 +180,23 @@ proctype End()
 proctype Adopter()
 {
 	gone == 2;
+	DRAINED;	/* the seat's CAS has passed on what was stored */
 #ifdef ADOPT
-	/* the seat's CAS has passed the lane on: what was stored is there */
-	DRAINED;
-#ifndef ADOPT_AS_IS
-	if
-	:: memory[INTENT] != tail -> lane_begin(); lane_commit()
-	:: else
-	fi;
+#ifndef ADOPT_PRIVATE_TAIL
+	tail = memory[TAIL];	/* its own may be ahead of what was stored */
 #endif
+#ifndef ADOPT_AS_IS
 	do
-	:: tail < RECORDS -> lane_begin(); lane_commit()
+	:: memory[INTENT] > tail -> lane_write(0); lane_end(1)
 	:: else -> break
 	od;
 #endif
+	do
+	:: tail < RECORDS -> operation()
+	:: else -> break
+	od;
 	DRAINED;
+#endif
 	at_rest = 1
 }
 
@@ -269,8 +282,8 @@ active proctype Final()
 
 	at_rest == 1;
 	d_step {
-		assert(memory[INTENT] == memory[TAIL] ||
-			memory[INTENT] == memory[TAIL] + 1);
+		assert(memory[INTENT] >= memory[TAIL] &&
+			memory[INTENT] <= memory[TAIL] + 2);
 		n = memory[TAIL];
 		do
 		:: n > 0 && memory[INTENT] - (n - 1) <= CAPACITY ->

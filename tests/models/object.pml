@@ -23,12 +23,8 @@
  * of the insertion, whose store may be seen after the loads that follow: see
  * NO_FENCE_AFTER_CAS.
  */
-#ifndef SLOTS
 #define SLOTS 3
-#endif
-#ifndef PLACES
 #define PLACES 3
-#endif
 #ifndef TURNS
 #define TURNS 16	/* 256 in the code */
 #endif
@@ -336,19 +332,21 @@ inline remove()
 }
 #endif
 
-/* ttm_supply_take(): any that is there. */
+/* Of what is free the first, or with ANY any. */
+#ifdef ANY
+#define IF_FIRST(others) true
+#else
+#define IF_FIRST(others) (others)
+#endif
+
+/* ttm_supply_take() */
 inline supply_take()
 {
 	atomic {
 		if
 		:: supply[0] -> mine = 0
-		:: supply[1] -> mine = 1
-#if SLOTS > 2
-		:: supply[2] -> mine = 2
-#endif
-#if SLOTS > 3
-		:: supply[3] -> mine = 3
-#endif
+		:: supply[1] && IF_FIRST(!supply[0]) -> mine = 1
+		:: supply[2] && IF_FIRST(!supply[0] && !supply[1]) -> mine = 2
 		fi;
 		supply[mine] = false
 	}
@@ -375,19 +373,14 @@ inline slot_write()
 	}
 }
 
-/* bucket_put(): a full bucket would get an overflow line, here it is tried again. */
+/* ttm_bucket_put() */
 inline index_insert()
 {
 	atomic {
 		if
-		:: place[0] == 0 -> mine_place = 0
-		:: place[1] == 0 -> mine_place = 1
-#if PLACES > 2
-		:: place[2] == 0 -> mine_place = 2
-#endif
-#if PLACES > 3
-		:: place[3] == 0 -> mine_place = 3
-#endif
+		:: !place[0] -> mine_place = 0
+		:: !place[1] && IF_FIRST(place[0]) -> mine_place = 1
+		:: !place[2] && IF_FIRST(place[0] && place[1]) -> mine_place = 2
 		fi;
 		place[mine_place] = ENTRY(key, mine)
 	}
@@ -432,12 +425,35 @@ inline put_is_dispatch()
 	od
 }
 
-/* rival_find(RIVAL_ANY) */
-inline rival_any()
+/* ttm_index_may_have(), put_may_have_rivals(): an entry with our tag, not our own */
+inline may_have_rivals()
 {
 	at = 0;
-	found_next(mine, true);
-	rival = (f_place != NONE)
+	do
+	:: at == PLACES -> break
+	:: at < PLACES ->
+		d_step {
+			e = place[at];
+			at++;
+			rival = (e != 0 && ENTRY_KEY(e) == key &&
+				ENTRY_SLOT(e) != mine)
+		}
+		if
+		:: rival -> break
+		:: else
+		fi
+	od;
+	atomic { e = 0; at = 0 }
+}
+
+/* put_withdraw(): sets `won` */
+inline put_withdraw()
+{
+	slot_free(mine, mine_gen, mine_place);
+	if
+	:: won -> free_commit(mine, 0)
+	:: else
+	fi
 }
 
 /* put_superseded() */
@@ -445,23 +461,20 @@ inline put_superseded()
 {
 	if
 	:: KERNELS && f_value == OP_VALUE(op[my]) ->
-		slot_free(mine, mine_gen, mine_place);
+		put_withdraw();
 		if
-		:: won ->
-			free_commit(mine, 0);
-			dispatches++
+		:: won -> dispatches++
 		:: else -> allocs++	/* the later one took ours over */
-		fi;
-		won = false
+		fi
 	:: else ->
 		allocs++;
 		slot_free(mine, mine_gen, mine_place);	/* found_end(mine) */
 		if
 		:: won -> free_commit(mine, 1)
 		:: else
-		fi;
-		won = false
-	fi
+		fi
+	fi;
+	won = false
 }
 
 /* put_takes_over(): sets `over` */
@@ -490,6 +503,29 @@ inline put_takes_over()
 	od
 }
 
+/* put_replaces(): sets `over` */
+inline put_replaces()
+{
+	at = 0;
+	found_next(mine, RIVAL_EARLIER);
+	if
+	:: f_place != NONE ->
+		if
+		:: MAY_END -> slot_free(f_slot, f_gen, f_place)
+		:: else
+		fi;
+		if
+		:: won ->
+			free_commit(f_slot, 1);
+			allocs++;
+			won = false;
+			over = true
+		:: else
+		fi
+	:: else
+	fi
+}
+
 /* put_settle() */
 inline put_settle()
 {
@@ -500,6 +536,10 @@ inline put_settle()
 	:: else ->
 		if
 		:: KERNELS -> put_takes_over()
+		:: else
+		fi;
+		if
+		:: !over -> put_replaces()
 		:: else
 		fi;
 		if
@@ -521,37 +561,71 @@ inline put_settle()
 	fi
 }
 
-/* ttm_object_put() */
-inline put()
+/* put_enter(), and the look at the index that follows */
+inline put_enter()
+{
+	supply_take();
+	slot_write();
+#ifdef NO_FENCE_AFTER_CAS
+	/*
+	 * What a machine may do whose CAS is a pair of exclusive load and store:
+	 * the loads that follow are done before the store is seen by others.
+	 */
+	if
+	:: may_have_rivals(); index_insert()
+	:: index_insert(); may_have_rivals()
+	fi
+#else
+	index_insert();
+#ifndef NO_RESCAN
+	may_have_rivals()
+#endif
+#endif
+}
+
+/* ttm_put_carefully() */
+inline put_carefully()
 {
 	put_is_dispatch();
 	if
 	:: over -> over = false
 	:: else ->
-		supply_take();
-		slot_write();
-#ifdef NO_FENCE_AFTER_CAS
-		/*
-		 * What a machine may do whose CAS is a pair of exclusive load
-		 * and store: the loads that follow are done before the store is
-		 * seen by others.
-		 */
-		if
-		:: rival_any(); index_insert()
-		:: index_insert(); rival_any()
-		fi;
-#else
-		index_insert();
-#ifndef NO_RESCAN
-		rival_any();
-#endif
-#endif
+		put_enter();
 		if
 		:: rival -> put_settle()
 		:: else -> allocs++
 		fi
-	fi;
-	puts++
+	fi
+}
+
+/* ttm_object_put() of a buffer, ttm_put_meets() */
+inline put_boldly()
+{
+	turn = 0;
+	put_enter();
+	if
+	:: rival ->
+		at = 0;
+		found_next(mine, RIVAL_EARLIER);
+		if
+		:: f_place == NONE -> at = 0; found_next(mine, RIVAL_LATER)
+		:: else
+		fi;
+		if
+		:: f_place != NONE -> put_withdraw()
+		:: else
+		fi;
+		if
+		:: won ->
+			atomic {
+				won = false; rival = false; mine = NONE;
+				mine_gen = 0; mine_place = 0
+			}
+			put_carefully()
+		:: else -> allocs++
+		fi
+	:: else -> allocs++
+	fi
 }
 
 proctype Thread(byte me)
@@ -569,10 +643,12 @@ proctype Thread(byte me)
 		key = OP_KEY(op[my]);
 		note_begin();
 		if
-		:: OP_IS_PUT(op[my]) -> put()
-		:: else -> remove()
+		:: !OP_IS_PUT(op[my]) -> remove()
+		:: OP_IS_PUT(op[my]) && BOLD -> put_boldly()
+		:: OP_IS_PUT(op[my]) && !BOLD -> put_carefully()
 		fi;
 		atomic {
+			puts = puts + OP_IS_PUT(op[my]);
 			began[my] = 2;
 			my++;
 			key = 0; turn = 0; mine = NONE; mine_gen = 0;

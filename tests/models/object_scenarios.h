@@ -89,6 +89,10 @@
 #ifndef KERNELS
 #define KERNELS 0
 #endif
+/* Kernels and CBs look before they enter, buffers do not. */
+#ifndef BOLD
+#define BOLD 0
+#endif
 #ifndef KEYS
 #define KEYS 1
 #endif

@@ -60,11 +60,11 @@ static const struct setting {
 	{ 2, 2046, BESIDE },
 	{ 0, 2048, ALONE },
 	{ 1, 2048, AWAY },
-	{ 7, 6000, ALONE },
+	{ 7, 4100, ALONE },
 	{ 100, 0, ALONE },
-	{ 500, 200, BESIDE },
-	{ 300, 0, AWAY },
-	{ 2000, 0, ALONE },
+	{ 200, 100, BESIDE },
+	{ 64, 0, AWAY },
+	{ 300, 0, ALONE },
 };
 
 /* Shared with the child. */

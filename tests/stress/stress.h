@@ -20,7 +20,7 @@
 
 #define STRESS_THREADS_MAX 16u
 /* What a lane may keep of slots, and what growing rounds up to. */
-#define STRESS_LANE_SLOTS 64u
+#define STRESS_LANE_SLOTS 192
 #define STRESS_EXTENT_SLOTS 2048u
 
 /* splitmix64: also a checksum of 64 bits. */

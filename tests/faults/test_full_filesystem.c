@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * No space, no inodes, or no writing at all: a clean error at the start, counted
+ * losses later, and when there is space again the segment grows again. Needs a
+ * tmpfs of its own.
+ */
+#include "faults/host.h"
+#include "faults/mounts.h"
+
+enum {
+	HEADER = 0x30000,
+	EXTENT = 0x20000,
+	SLOTS = 2048, /* in an extent */
+	FIRST = 3,    /* extents of a small process: lane, blocks, slots */
+};
+
+static const char *dir;
+static char filler[256];
+static const struct host plain = { NULL, NULL, NULL, 0 };
+
+void setUp(void)
+{
+	dir = test_dir_make();
+	snprintf(filler, sizeof(filler), "%s/filler", dir);
+	host_set_up();
+}
+
+void tearDown(void)
+{
+	host_tear_down();
+	/* Whatever the test mounted; the directory itself has nothing in it. */
+	umount2(dir, MNT_DETACH);
+	test_dir_remove();
+}
+
+/* Takes all but `left` bytes, in the end by single pages. */
+static void fill(uint64_t left)
+{
+	static char page[4096];
+	int fd = open(filler, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	off_t size = 0;
+
+	if (fd < 0)
+		_exit(97);
+	while (pwrite(fd, page, sizeof(page), size) == (ssize_t)sizeof(page))
+		size += (off_t)sizeof(page);
+	if (errno != ENOSPC || ftruncate(fd, size - (off_t)left))
+		_exit(97);
+	close(fd);
+}
+
+static void fill_all(void)
+{
+	fill(0);
+}
+
+/* -- at the start ------------------------------------------------------------- */
+
+static void test_no_space_for_the_header(void)
+{
+	mounts_tmpfs(dir, "size=128k");
+	host_is_untracked(&plain, dir, ENOSPC, true);
+}
+
+static void test_no_space_at_all(void)
+{
+	const struct host full = { fill_all, NULL, NULL, 0 };
+
+	mounts_tmpfs(dir, "size=1m");
+	host_is_untracked(&full, dir, ENOSPC, true);
+}
+
+static void test_no_inode_for_the_directory(void)
+{
+	mounts_tmpfs(dir, "nr_inodes=1");
+	host_is_untracked(&plain, dir, ENOSPC, false);
+}
+
+/* Not for a marker either. */
+static void test_no_inode_for_the_segment(void)
+{
+	mounts_tmpfs(dir, "nr_inodes=2");
+	host_is_untracked(&plain, dir, ENOSPC, false);
+}
+
+static void test_read_only(void)
+{
+	mounts_tmpfs(dir, "");
+	if (mount(NULL, dir, NULL, MS_REMOUNT | MS_RDONLY, NULL))
+		TEST_IGNORE_MESSAGE("no read-only mount");
+	host_is_untracked(&plain, dir, EROFS, false);
+}
+
+static void test_read_only_from_now_on(void)
+{
+	mounts_tmpfs(dir, "");
+	host_is_tracked(&plain, dir);
+	unlink(host_report->status.segment);
+	if (mount(NULL, dir, NULL, MS_REMOUNT | MS_RDONLY, NULL))
+		TEST_IGNORE_MESSAGE("no read-only mount");
+	host_is_untracked(&plain, dir, EROFS, false);
+}
+
+/* -- later -------------------------------------------------------------------- */
+
+/* Room for the header and so many extents, and many more events. */
+static uint64_t extents_left;
+
+static void fill_but_some(void)
+{
+	/* One page more is for the directory's own needs, if any. */
+	fill(HEADER + extents_left * EXTENT);
+}
+
+static void many(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < 2 * SLOTS; i++)
+		host_alloc(100 + i, 10 + i % 7);
+}
+
+static void losses_are(unsigned reason)
+{
+	unsigned i;
+
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		if (i != reason && i != TTMEM_LOSS_NO_NAME)
+			TEST_ASSERT_EQUAL_UINT64(
+				0, host_report->status.lost_events[i]);
+	TEST_ASSERT_TRUE(host_report->status.lost_events[reason] > 0);
+	host_nothing_is_missing();
+}
+
+static void test_full_at_each_extent(void)
+{
+	const struct host filled = { fill_but_some, many, NULL, 0 };
+	struct segment *segment;
+
+	for (extents_left = 0; extents_left < FIRST + 1; extents_left++) {
+		mounts_tmpfs(dir, "size=4m");
+		host_run(&filled);
+		TEST_ASSERT_EQUAL_UINT32(
+			TTMEM_STATE_ON, host_report->status.state);
+		losses_are(extents_left < 2 ? TTMEM_LOSS_NO_LANE :
+					      TTMEM_LOSS_NO_SLOT);
+		/* A name costs an extent, too: here it came before the slots. */
+		TEST_ASSERT_EQUAL_UINT64(extents_left > FIRST ? SLOTS : 0,
+			host_report->usage.figures[0].live_objects);
+		TEST_ASSERT_EQUAL_UINT64(extents_left < 3,
+			host_report->status.lost_events[TTMEM_LOSS_NO_NAME]);
+		if (extents_left > FIRST) {
+			segment = host_segment(dir);
+			TEST_ASSERT_EQUAL_UINT64(
+				host_report->status.lost_events[0],
+				segment->lost_events[0]);
+			segment_unref(&segment);
+		}
+		umount2(dir, MNT_DETACH);
+	}
+}
+
+static uint64_t lost_now(void)
+{
+	host_look();
+	return host_report->status.lost_events[TTMEM_LOSS_NO_SLOT];
+}
+
+/* Full, then not, then full again, and so on. */
+static void full_and_not(void)
+{
+	uint64_t id = 1000, lost, round;
+
+	for (round = 0; round < 3; round++) {
+		fill(0);
+		for (lost = lost_now(); lost_now() < lost + 100;)
+			host_alloc(id++, 10);
+		if (unlink(filler))
+			_exit(97);
+		/* It tries again a little later, by itself. */
+		do {
+			lost = lost_now();
+			host_alloc(id++, 10);
+		} while (lost_now() != lost);
+		for (; id % SLOTS; id++)
+			host_alloc(id, 10);
+	}
+}
+
+static void test_growth_goes_on_when_there_is_space(void)
+{
+	const struct host host = { NULL, full_and_not, NULL, 0 };
+	struct segment *segment;
+
+	mounts_tmpfs(dir, "size=8m");
+	host_run(&host);
+	losses_are(TTMEM_LOSS_NO_SLOT);
+	TEST_ASSERT_TRUE(host_report->status.lost_events[0] >= 300);
+	TEST_ASSERT_TRUE(host_report->usage.figures[0].live_objects > SLOTS);
+	segment = host_segment(dir);
+	TEST_ASSERT_EQUAL_UINT64(
+		host_report->status.lost_events[0], segment->lost_events[0]);
+	TEST_ASSERT_EQUAL_UINT64(
+		host_report->status.lost_bytes[0], segment->lost_bytes[0]);
+	segment_unref(&segment);
+}
+
+/* Nothing of what is mapped may be a hole: touching that would be SIGBUS. */
+static void fill_then_touch(void)
+{
+	uint64_t i;
+
+	fill(0);
+	/* Every record of the ring, every mark and failure, the slots. */
+	for (i = 0; i < 2100; i++) {
+		ttmem_alloc(0, TTMEM_L1, i % SLOTS, 0, 10);
+		ttmem_mark("a mark");
+		ttmem_alloc_failed(0, TTMEM_L1, 1, 1);
+		ttmem_free(0, TTMEM_L1, i % SLOTS);
+	}
+	for (i = 0; i < 64; i++)
+		ttmem_alloc((uint32_t)i, TTMEM_L1, i, 0, 10);
+	for (i = 0; i < 900; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%d", (int)i);
+		ttmem_scope_push(name, 0);
+		ttmem_scope_pop();
+	}
+}
+
+static void test_what_is_there_needs_no_more_space(void)
+{
+	const struct host host = { NULL, fill_then_touch, NULL, 0 };
+	unsigned i;
+
+	mounts_tmpfs(dir, "size=2m");
+	host_run(&host);
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		TEST_ASSERT_EQUAL_UINT64(0, host_report->status.lost_events[i]);
+}
+
+int main(void)
+{
+	mounts_begin();
+	mounts_tmpfs("/dev/shm", "");
+	UNITY_BEGIN();
+	RUN_TEST(test_no_space_for_the_header);
+	RUN_TEST(test_no_space_at_all);
+	RUN_TEST(test_no_inode_for_the_directory);
+	RUN_TEST(test_no_inode_for_the_segment);
+	RUN_TEST(test_read_only);
+	RUN_TEST(test_read_only_from_now_on);
+	RUN_TEST(test_full_at_each_extent);
+	RUN_TEST(test_growth_goes_on_when_there_is_space);
+	RUN_TEST(test_what_is_there_needs_no_more_space);
+	return UNITY_END();
+}
