@@ -21,6 +21,12 @@ static struct ttm_block_device *block_at(
 	return blocks ? &blocks[number % TTM_BLOCKS_PER_EXTENT] : NULL;
 }
 
+bool ttm_block_has_room(struct ttm_process *process)
+{
+	/* relaxed: another thread may take it; then one more is asked for */
+	return block_at(process, ttm_load(&process->header->live.blocks_len));
+}
+
 void *ttm_block_make(
 	struct ttm_process *process, uint32_t lane, unsigned device)
 {

@@ -83,6 +83,9 @@ static inline void ttm_lane_commit(
 void *ttm_block_make(
 	struct ttm_process *process, uint32_t lane, unsigned device);
 
+/* Makes room for a block, so that one will hardly fail. */
+bool ttm_block_has_room(struct ttm_process *process);
+
 static inline struct ttm_block_device *ttm_lane_block(
 	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
 {

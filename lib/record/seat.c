@@ -55,8 +55,10 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 	uint32_t index, number;
 	void *extent;
 
-	/* relaxed: only to not ask for an extent in vain */
-	if (ttm_load(&process->header->live.lanes_len) >= TTM_LANES_MAX)
+	/* relaxed: only to not ask for an extent in vain. The block first: a
+	 * lane without one would be of no use. */
+	if (ttm_load(&process->header->live.lanes_len) >= TTM_LANES_MAX ||
+		!ttm_block_has_room(process))
 		return NULL;
 	extent = ttm_extent_claim(process, &index);
 	if (!extent)

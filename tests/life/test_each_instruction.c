@@ -34,6 +34,9 @@ static uint8_t planted_over;
 static bool is_tracing;
 static bool has_acted;
 static void (*act)(void);
+/* A process stopped is not one that never started: that comes first. */
+static bool has_started;
+static const char *dir;
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
@@ -128,13 +131,20 @@ static void trap_set(void)
 void setUp(void)
 {
 	trap_set();
-	test_tracking_start();
+	if (has_started)
+		test_tracking_start();
+	else
+		dir = test_dir_make();
 }
 
 void tearDown(void)
 {
 	signal(SIGTRAP, SIG_DFL);
-	test_tracking_stop();
+	if (has_started)
+		test_tracking_stop();
+	else
+		test_dir_remove();
+	has_started = true;
 }
 
 /* -- hooks, each on fresh ids -------------------------------------------------- */
@@ -374,7 +384,6 @@ static void test_handler_at_any_instruction_of_a_threads_first_hook(void)
 /* -- the first hook of a process ----------------------------------------------- */
 
 static size_t start_at;
-static const char *start_dir;
 
 static void start_trace(void)
 {
@@ -396,7 +405,7 @@ static void first_of_process(void)
 	buffer_alloc();
 	unplant();
 	expect(handled == has_acted);
-	segment = life_segment(start_dir, getpid());
+	segment = life_segment(dir, getpid());
 	expect(segment);
 	expect(segment->objects_len == 1);
 	expect(segment->objects[0].id == 1);
@@ -414,15 +423,13 @@ static void test_handler_anywhere_in_a_processes_first_hook(void)
 	size_t runs = test_scale(600);
 	size_t i;
 
-	test_tracking_stop();
-	start_dir = test_dir_make();
 	life_run(start_trace);
 	trace_make_unique();
 	TEST_ASSERT_TRUE(trace->len > 1000);
 	for (i = 0; i < runs; i++) {
 		start_at = i * trace->len / runs;
 		life_run(first_of_process);
-		TEST_ASSERT_EQUAL_UINT64(0, life_segments(start_dir, 0));
+		TEST_ASSERT_EQUAL_UINT64(0, life_segments(dir, 0));
 	}
 }
 
@@ -433,7 +440,6 @@ static unsigned fork_faults;
 static uint8_t *bytes_before;
 static size_t size_before;
 static char path_before[300];
-static char dir_before[300];
 
 static void child_goes_on(void)
 {
@@ -441,7 +447,7 @@ static void child_goes_on(void)
 	uint64_t id = 1ull << 50;
 
 	ttmem_alloc(0, TTMEM_DRAM, id, 0, 10);
-	segment = life_segment(dir_before, getpid());
+	segment = life_segment(dir, getpid());
 	expect(segment);
 	expect(segment->objects_len == 1 && segment->objects[0].id == id);
 	expect(segment->objects[0].scope == 0);
@@ -486,7 +492,7 @@ static void test_fork_at_any_instruction_of_a_hook(void)
 	handled = 0;
 	act_hooks();
 	snprintf(path_before, sizeof(path_before), "%s", test_segment_path());
-	snprintf(dir_before, sizeof(dir_before), "%s", getenv("TTMEM_DIR"));
+	dir = getenv("TTMEM_DIR");
 	act = act_fork;
 	for (i = 0; i < ALL; i++) {
 		stepped_trace(&all[i]);
@@ -532,8 +538,18 @@ static uint64_t cancel_everywhere(void)
 		pthread_join(thread, NULL);
 		unplant();
 		cancels += has_acted;
+		/* What a replacement left: the reader counts only a few. */
+		ttmem_free(0, TTMEM_DRAM, next);
+		ttmem_free(0, TTMEM_DRAM, next);
+		ttmem_program_destroy(0, next);
 	}
 	return cancels;
+}
+
+static void *next_on_the_lane(void *argument)
+{
+	act_hooks();
+	return argument;
 }
 
 /* Asynchronous cancellation is not for hooks; even so it spoils little. */
@@ -543,6 +559,7 @@ static void test_cancellation_at_any_instruction_spoils_one_operation(void)
 	uint64_t cancels = 0;
 	uint64_t allocs;
 	char why[512] = "";
+	pthread_t thread;
 	size_t i;
 
 	mesh_open();
@@ -562,12 +579,11 @@ static void test_cancellation_at_any_instruction_spoils_one_operation(void)
 	allocs = life_allocs(segment, TTMEM_FIGURE_TRACE);
 	segment_unref(&segment);
 	/* The next one on that lane finds it in order. */
-	act = act_hooks;
-	handled = 0;
-	thread_run(0);
+	if (pthread_create(&thread, NULL, next_on_the_lane, NULL))
+		TEST_FAIL_MESSAGE("pthread_create");
+	pthread_join(thread, NULL);
 	segment = test_segment_read();
 	TEST_ASSERT_EQUAL_UINT64(0, segment->lanes_broken);
-	TEST_ASSERT_EQUAL_UINT64(1, handled);
 	TEST_ASSERT_EQUAL_UINT64(
 		allocs + 2, life_allocs(segment, TTMEM_FIGURE_TRACE));
 	TEST_ASSERT_EQUAL_UINT64(
@@ -579,9 +595,9 @@ static void test_cancellation_at_any_instruction_spoils_one_operation(void)
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(test_handler_anywhere_in_a_processes_first_hook);
 	RUN_TEST(test_handler_at_any_instruction_of_a_hook);
 	RUN_TEST(test_handler_at_any_instruction_of_a_threads_first_hook);
-	RUN_TEST(test_handler_anywhere_in_a_processes_first_hook);
 	RUN_TEST(test_fork_at_any_instruction_of_a_hook);
 	RUN_TEST(test_cancellation_at_any_instruction_spoils_one_operation);
 	return UNITY_END();

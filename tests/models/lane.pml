@@ -57,7 +57,9 @@ chan buffer[CELLS] = [2] of { byte };
 #endif
 #endif
 
-#ifdef TSO
+#if defined(NO_RELEASE_FENCE)
+#define AHEAD RECORDS	/* to see what it does to the records */
+#elif defined(TSO)
 #define AHEAD 2
 #else
 #define AHEAD 3

@@ -7,8 +7,7 @@
  * goes on. A second thread takes seats that are vacant. A seat has two lanes, each
  * with a cache of free slots. Seat 0 was left in the middle of an operation.
  *
- * Which seats are looked at first, and whether dead owners are looked for
- * (reaping_is_due), is left open: any order, at any time.
+ * When seats of dead owners are looked for (reaping_is_due) is left open.
  *
  *   always   nobody touches a lane, or its cache, while another level or thread is
  *            between begin and commit; no slot is handed out twice; a thread that
@@ -86,8 +85,8 @@ inline seat_find(tid)
 	atomic {
 		if
 		:: owner[0] == 0 -> seat = 0
-		:: owner[1] == 0 -> seat = 1
-		:: owner[2] == 0 -> seat = 2
+		:: owner[1] == 0 && owner[0] != 0 -> seat = 1
+		:: owner[2] == 0 && owner[0] != 0 && owner[1] != 0 -> seat = 2
 		/* seat_reaped(); owners that are gone read as 0 here */
 		:: MAY_REAP(tid, 0) -> seat = 0
 		:: MAY_REAP(tid, 1) -> seat = 1
@@ -142,27 +141,43 @@ inline supply_take(l)
 	:: cache_len[l] == 0
 	:: else ->
 		cache_len[l] = cache_len[l] - 1;
-		slot = cache[(l) * 2 + cache_len[l]];
 		d_step {
+			slot = cache[(l) * 2 + cache_len[l]];
 			assert(!taken[slot] && !supply[slot]);
 			taken[slot] = true
 		}
 	fi
 }
 
-/* ttm_supply_return(): pushes, then forgets */
+/* ttm_supply_return(), ttm_supply_spill(): copies, forgets, pushes */
 inline supply_return(l)
 {
-	do
-	:: cache_len[l] == 0 -> break
-	:: else ->
+	n = cache_len[l];
+	d_step {
+		batch_0 = cache[(l) * 2];
+		batch_1 = cache[(l) * 2 + 1]
+	}
+	d_step {
+		assert(cache_len[l] >= n);
+		cache_len[l] = cache_len[l] - n
+	}
+	if
+	:: n > 0 ->
 		d_step {
-			slot = cache[(l) * 2 + cache_len[l] - 1];
-			assert(!taken[slot] && !supply[slot]);
-			supply[slot] = true
+			assert(!taken[batch_0] && !supply[batch_0]);
+			supply[batch_0] = true
 		}
-		cache_len[l] = cache_len[l] - 1
-	od
+	:: else
+	fi;
+	if
+	:: n > 1 ->
+		d_step {
+			assert(!taken[batch_1] && !supply[batch_1]);
+			supply[batch_1] = true
+		}
+	:: else
+	fi;
+	atomic { n = 0; batch_0 = 0; batch_1 = 0 }
 }
 
 /* ttm_hook_enter(), an allocation, ttm_hook_leave() */
@@ -220,7 +235,7 @@ inline seat_leave()
 
 proctype Level(byte me) provided (running == _pid - 1)
 {
-	byte seat, d, lane, slot, round;
+	byte seat, d, lane, slot, round, n, batch_0, batch_1;
 
 end_0:	if
 	:: me == 1 ->
@@ -253,7 +268,7 @@ proctype Signal()
 /* Another thread that takes a vacant seat, uses it and leaves it. */
 proctype Other(byte me)
 {
-	byte seat, lane, slot;
+	byte seat, lane, slot, n, batch_0, batch_1;
 
 	seat_find(OTHER);
 	if

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where an aggregator serves the directory, and where another process tidies it at
+ * the moment, a process removes nothing, its own segment included, and waits for
+ * nobody.
+ */
+#include "faults/leftovers.h"
+
+enum {
+	MANY = 64,
+};
+
+static struct leftover left[MANY];
+
+void setUp(void)
+{
+	leftovers_set_up();
+}
+
+void tearDown(void)
+{
+	leftovers_tear_down();
+}
+
+static void all_are_there(uint64_t len)
+{
+	uint64_t i;
+
+	for (i = 0; i < len; i++)
+		leftover_is_whole(&left[i]);
+	TEST_ASSERT_EQUAL_UINT64(0, leftovers_lost().segments);
+}
+
+static void test_own_segment_stays(void)
+{
+	int server = leftovers_lock("ttmemd.lock");
+
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	leftover_is_whole(leftover_shared);
+	close(server);
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_FALSE(leftover_is_there(leftover_shared));
+}
+
+/* The aggregator may not have read it yet. */
+static void test_large_segment_is_not_given_back(void)
+{
+	int server = leftovers_lock("ttmemd.lock");
+	struct segment *segment = NULL;
+	struct stat st;
+	char why[512];
+
+	leftover_make(LEFTOVER_EXITS, 40000, 3);
+	leftover_is_whole(leftover_shared);
+	TEST_ASSERT_EQUAL_INT(0,
+		segment_read(
+			leftover_shared->path, &segment, why, sizeof(why)));
+	TEST_ASSERT_EQUAL_INT(0, stat(leftover_shared->path, &st));
+	TEST_ASSERT_TRUE((uint64_t)st.st_blocks * 512 >= segment->size);
+	TEST_ASSERT_EQUAL_UINT64(0, segment->extents_claimed);
+	TEST_ASSERT_EQUAL_UINT64(2, segment->state);
+	segment_unref(&segment);
+	close(server);
+}
+
+static void test_dead_segments_stay(void)
+{
+	int server = leftovers_lock("ttmemd.lock");
+	uint64_t len = leftovers_overfill(left, MANY);
+
+	leftover_make(LEFTOVER_EXITS, 10, 2);
+	leftover_is_whole(leftover_shared);
+	all_are_there(len);
+	TEST_ASSERT_TRUE(leftovers_size(NULL) > LEFTOVERS_MOST);
+	/* And when the aggregator is gone they go. */
+	close(server);
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_TRUE(leftovers_size(NULL) <= LEFTOVERS_TIDIED);
+	TEST_ASSERT_TRUE(leftovers_lost().segments > 0);
+}
+
+/* A file without a lock is what a dead aggregator left. */
+static void test_lock_file_alone_serves_nobody(void)
+{
+	close(leftovers_lock("ttmemd.lock"));
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_FALSE(leftover_is_there(leftover_shared));
+}
+
+static void test_lock_elsewhere_in_the_file_serves_nobody(void)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1
+	};
+	int fd = leftovers_lock("ttmemd.lock");
+
+	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_SETLK, &lock));
+	lock = (struct flock){
+		.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_SETLK, &lock));
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_FALSE(leftover_is_there(leftover_shared));
+	close(fd);
+}
+
+static void test_another_who_tidies_is_left_alone(void)
+{
+	int other = leftovers_lock("lost");
+	uint64_t len = leftovers_overfill(left, MANY);
+
+	leftover_make(LEFTOVER_EXITS, 10, 2);
+	leftover_is_whole(leftover_shared);
+	all_are_there(len);
+	close(other);
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_TRUE(leftovers_size(NULL) <= LEFTOVERS_TIDIED);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_own_segment_stays);
+	RUN_TEST(test_large_segment_is_not_given_back);
+	RUN_TEST(test_dead_segments_stay);
+	RUN_TEST(test_lock_file_alone_serves_nobody);
+	RUN_TEST(test_lock_elsewhere_in_the_file_serves_nobody);
+	RUN_TEST(test_another_who_tidies_is_left_alone);
+	return UNITY_END();
+}
