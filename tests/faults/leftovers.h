@@ -62,6 +62,16 @@ static inline void leftovers_tear_down(void)
 	test_dir_remove();
 }
 
+/* Below those where the library's own is. */
+static inline int leftover_descriptors(void)
+{
+	int fd, open_now = 0;
+
+	for (fd = 0; fd < 128; fd++)
+		open_now += fcntl(fd, F_GETFD) >= 0;
+	return open_now;
+}
+
 /*
  * `ballast` objects come and go, `objects` stay. 2,048 of the first are 128 KiB of
  * file, which a process that is killed does not give back.
@@ -69,6 +79,7 @@ static inline void leftovers_tear_down(void)
 static inline void leftover_fill(uint64_t ballast, uint64_t objects)
 {
 	struct ttmem_status status = { .size = sizeof(status) };
+	int descriptors = leftover_descriptors();
 	uint64_t i;
 
 	ttmem_mark("a process");
@@ -84,6 +95,8 @@ static inline void leftover_fill(uint64_t ballast, uint64_t objects)
 	leftover_shared->bytes = objects * 100 + objects * (objects - 1) / 2;
 	if (status.state != TTMEM_STATE_ON)
 		_exit(1);
+	if (leftover_descriptors() != descriptors)
+		_exit(2);
 }
 
 enum leftover_end {

@@ -92,16 +92,29 @@ static void test_thousands_of_processes_leave_little_and_nothing_untold(void)
 	TEST_ASSERT_EQUAL_UINT64(0, leftovers_markers());
 }
 
-static void test_tidying_leaves_half(void)
+static void tidied_size_is_right(void)
 {
-	uint64_t len = leftovers_overfill(left, MANY), size;
+	uint64_t size = leftovers_size(NULL);
 
-	leftover_make(LEFTOVER_EXITS, 0, 0);
-	size = leftovers_size(NULL);
 	TEST_ASSERT_TRUE(size <= LEFTOVERS_TIDIED);
 	TEST_ASSERT_TRUE(size > LEFTOVERS_TIDIED - 4 * SMALL);
+}
+
+/* Each time, and it adds up. */
+static void test_tidying_leaves_half(void)
+{
+	uint64_t len = leftovers_overfill(left, MANY), lost;
+
+	leftover_make(LEFTOVER_EXITS, 0, 0);
+	tidied_size_is_right();
+	lost = leftovers_lost().segments;
+	TEST_ASSERT_TRUE(lost > 0);
 	lost_is(dropped(len));
-	TEST_ASSERT_TRUE(leftovers_lost().segments > 0);
+	len += leftovers_overfill(left + len, MANY);
+	leftover_make(LEFTOVER_EXITS, 0, 0);
+	tidied_size_is_right();
+	TEST_ASSERT_TRUE(leftovers_lost().segments > lost);
+	lost_is(dropped(len));
 }
 
 /* Dropping them loses nothing, so nothing is counted. */

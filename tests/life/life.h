@@ -21,14 +21,22 @@
 #include "support/segment_reader.h"
 #include "support/test_dir.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LIFE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define LIFE_SANITIZED 1
+#if defined(__has_feature)
+#define LIFE_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define LIFE_HAS_FEATURE(feature) 0
 #endif
+
+#if defined(__SANITIZE_THREAD__) || LIFE_HAS_FEATURE(thread_sanitizer)
+#define LIFE_THREAD_SANITIZED 1
+#else
+#define LIFE_THREAD_SANITIZED 0
 #endif
-#ifndef LIFE_SANITIZED
+
+#if LIFE_THREAD_SANITIZED || defined(__SANITIZE_ADDRESS__) ||                  \
+	LIFE_HAS_FEATURE(address_sanitizer)
+#define LIFE_SANITIZED 1
+#else
 #define LIFE_SANITIZED 0
 #endif
 

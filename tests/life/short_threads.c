@@ -75,7 +75,8 @@ static void test_short_threads_leave_lanes_and_slots_to_others(void)
 		lives, life_allocs(segment, TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(lives, life_frees(segment, TTMEM_FIGURE_L1));
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(AT_ONCE, segment->lanes_count);
-	TEST_ASSERT_EQUAL_UINT64(1, segment->extents[2]);
+	/* Each that finds no slot at the same moment may add some. */
+	TEST_ASSERT_LESS_OR_EQUAL_UINT64(AT_ONCE, segment->extents[2]);
 	segment_unref(&segment);
 }
 
@@ -133,7 +134,9 @@ static void only_lanes_were_missing(const struct segment *segment)
 
 static void test_threads_beyond_the_lanes_are_counted(void)
 {
-	enum { WANTED = LANES_MAX + 76 };
+	enum {
+		WANTED = LANES_MAX + 76
+	};
 	static pthread_t threads[WANTED];
 	struct segment *segment;
 	pthread_t later;
@@ -162,7 +165,7 @@ static void test_threads_beyond_the_lanes_are_counted(void)
 		abort();
 	pthread_join(later, NULL);
 	segment = test_segment_at_rest();
-	TEST_ASSERT_EQUAL_UINT64(kept, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT64(kept + 1, segment->objects_len);
 	TEST_ASSERT_EQUAL_UINT64(1, life_allocs(segment, TTMEM_FIGURE_L1));
 	only_lanes_were_missing(segment);
 	segment_unref(&segment);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "life/life.h"
 #include "record/seat.h"
 
 #define THREADS 4u
@@ -26,9 +27,9 @@
 void ttm_testpoint(const char *label);
 
 enum counted {
-	BUFFERS,      /* allocated and freed by the threads */
-	PAIRS,        /* allocated and freed by handlers */
-	MESH_PAIRS,   /* the same on two devices */
+	BUFFERS,    /* allocated and freed by the threads */
+	PAIRS,      /* allocated and freed by handlers */
+	MESH_PAIRS, /* the same on two devices */
 	CB_PAIRS,
 	KERNEL_PAIRS, /* with a dispatch in between */
 	SCOPE_PAIRS,
@@ -92,12 +93,11 @@ void ttm_testpoint(const char *label)
 		return;
 	nested = atomic_load_explicit(&self->raising, memory_order_relaxed);
 	dice = stress_mix(atomic_fetch_add_explicit(
-			       &self->serial, 1, memory_order_relaxed)) %
+		       &self->serial, 1, memory_order_relaxed)) %
 		4096;
 	if (nested > 6 || (nested ? dice > 500 : dice > 2))
 		return;
-	atomic_store_explicit(
-		&self->raising, nested + 1, memory_order_relaxed);
+	atomic_store_explicit(&self->raising, nested + 1, memory_order_relaxed);
 	raise(SIGUSR1);
 	atomic_store_explicit(&self->raising, nested, memory_order_relaxed);
 }
@@ -270,10 +270,10 @@ static void losses_are_exact(const struct segment *segment)
 	for (i = 0; i < SEGMENT_REASONS; i++) {
 		bool deep = i == TTMEM_LOSS_TOO_DEEP;
 
-		TEST_ASSERT_EQUAL_UINT64(deep ? total(LOST_EVENTS) : 0,
-			segment->lost_events[i]);
-		TEST_ASSERT_EQUAL_UINT64(deep ? total(LOST_BYTES) : 0,
-			segment->lost_bytes[i]);
+		TEST_ASSERT_EQUAL_UINT64(
+			deep ? total(LOST_EVENTS) : 0, segment->lost_events[i]);
+		TEST_ASSERT_EQUAL_UINT64(
+			deep ? total(LOST_BYTES) : 0, segment->lost_bytes[i]);
 	}
 }
 
@@ -307,9 +307,9 @@ static void test_handlers_at_any_moment_and_depth_lose_nothing(void)
 	handlers_pairs_are_exact(segment);
 	losses_are_exact(segment);
 	TEST_ASSERT_EQUAL_UINT64(0, stress_sum(segment).anomalies);
-	/* There were handlers, and they nested. */
+	/* There were handlers, and they nested; TSan puts them off. */
 	TEST_ASSERT_TRUE(total(PAIRS) > 0);
-	TEST_ASSERT_TRUE(total(LOST_EVENTS) > 0);
+	TEST_ASSERT_TRUE(LIFE_THREAD_SANITIZED || total(LOST_EVENTS) > 0);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(
 		(THREADS + 1) * DEPTHS, segment->lanes_count);
 	segment_unref(&segment);

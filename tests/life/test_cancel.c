@@ -92,8 +92,7 @@ static void is_exact(void)
 
 	TEST_ASSERT_NOT_NULL(segment);
 	TEST_ASSERT_EQUAL_UINT64(MANY / 2 + 2, segment->objects_len);
-	TEST_ASSERT_EQUAL_UINT64(
-		MANY, life_allocs(segment, TTMEM_FIGURE_DRAM));
+	TEST_ASSERT_EQUAL_UINT64(MANY, life_allocs(segment, TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(
 		MANY / 2, life_frees(segment, TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(1100, segment->names_count);
@@ -115,8 +114,7 @@ static void start_and_grow(struct progress *self)
 /* First of all in this program: the hook makes the segment. */
 static void test_hook_that_starts_is_no_cancellation_point(void)
 {
-	TEST_ASSERT_EQUAL_UINT64(
-		MANY, run_cancelled(start_and_grow).events);
+	TEST_ASSERT_EQUAL_UINT64(MANY, run_cancelled(start_and_grow).events);
 	is_exact();
 }
 

@@ -55,7 +55,7 @@ static void *record_exactly(void *argument)
 
 static void test_each_cancelled_thread_spoils_at_most_one_operation(void)
 {
-	uint64_t rounds = test_scale(2000);
+	uint64_t rounds = test_scale(500);
 	struct segment *segment;
 	const struct segment_flow *flow;
 	pthread_t thread;

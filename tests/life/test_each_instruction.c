@@ -26,7 +26,7 @@
 static struct trace {
 	size_t len;
 	uint8_t *places[TRACE_MAX];
-} *trace;
+} * trace;
 
 static uint8_t *planted;
 static uint8_t *act_place; /* for debuggers */
@@ -298,7 +298,9 @@ static void nothing_is_left(void)
 
 	TEST_ASSERT_EQUAL_UINT64(0, segment->objects_len);
 	TEST_ASSERT_EQUAL_UINT64(handled,
-		segment->devices[entry].figures[TTMEM_FIGURE_TRACE].free_objects);
+		segment->devices[entry]
+			.figures[TTMEM_FIGURE_TRACE]
+			.free_objects);
 	TEST_ASSERT_TRUE(life_lost_nothing(segment));
 	TEST_ASSERT_EQUAL_UINT64(
 		0, segment->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN]);
@@ -572,8 +574,7 @@ static void test_cancellation_at_any_instruction_spoils_one_operation(void)
 	TEST_ASSERT_TRUE(cancels > 1000);
 	segment = test_segment_read();
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0,
-		segment_check_half_done(
-			segment, 2 * cancels, why, sizeof(why)),
+		segment_check_half_done(segment, 2 * cancels, why, sizeof(why)),
 		why);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(2, segment->lanes_count);
 	allocs = life_allocs(segment, TTMEM_FIGURE_TRACE);

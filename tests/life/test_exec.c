@@ -77,8 +77,8 @@ static void test_each_image_has_its_segment_and_only_the_last_a_lock(void)
 		char why[512] = "";
 
 		TEST_ASSERT_EQUAL_INT_MESSAGE(0,
-			segment_read(found.gl_pathv[i], &segment, why,
-				sizeof(why)),
+			segment_read(
+				found.gl_pathv[i], &segment, why, sizeof(why)),
 			why);
 		TEST_ASSERT_EQUAL_INT_MESSAGE(0,
 			segment_check_at_rest(segment, why, sizeof(why)), why);

@@ -95,8 +95,8 @@ static void child_has(uint64_t id, const char *scope)
 	expect(segment);
 	expect(segment->pid == (uint32_t)getpid());
 	expect(segment->objects_len == 1 && segment->objects[0].id == id);
-	expect(!strcmp(segment_name(segment, segment->objects[0].scope),
-		scope));
+	expect(!strcmp(
+		segment_name(segment, segment->objects[0].scope), scope));
 	expect(!life_has_id(segment, PARENTS));
 	expect(segment->devices_count == 1);
 	expect(life_lost_nothing(segment));

@@ -26,7 +26,7 @@ static struct shared {
 	unsigned points;
 	unsigned faults;
 	char label[64];
-} *shared;
+} * shared;
 
 static const char *dir;
 static unsigned fork_at;

@@ -59,8 +59,8 @@ static void all_ids_are_of(const struct segment *segment, pid_t pid)
 			segment->objects[i].program >> 32 == (uint64_t)pid);
 	for (i = 0; i < segment->lanes_len; i++)
 		for (j = 0; j < segment->lanes[i].records_len; j++) {
-			const struct segment_words *r =
-				&segment->lanes[i].records[j];
+			const struct segment_words *r = &segment->lanes[i]
+								 .records[j];
 
 			expect(r->id >> 32 == (uint64_t)pid ||
 				r->program >> 32 == (uint64_t)pid);
@@ -105,8 +105,8 @@ static void parent_records(void)
 
 	atomic_store(&stop, false);
 	for (i = 0; i < THREADS; i++)
-		expect(!pthread_create(&threads[i], NULL, churn,
-			(void *)(uintptr_t)(i + 1)));
+		expect(!pthread_create(
+			&threads[i], NULL, churn, (void *)(uintptr_t)(i + 1)));
 	for (i = 0; i < rounds; i++) {
 		uint64_t seen = atomic_load(&parents_events);
 
@@ -124,8 +124,7 @@ static void parent_records(void)
 	segment = life_segment(dir, getpid());
 	expect(segment);
 	expect(segment->objects_len == THREADS);
-	expect(life_allocs(segment, TTMEM_FIGURE_DRAM) ==
-		parents_events / 4);
+	expect(life_allocs(segment, TTMEM_FIGURE_DRAM) == parents_events / 4);
 	expect(life_frees(segment, TTMEM_FIGURE_DRAM) == parents_events / 4);
 	expect(life_allocs(segment, TTMEM_FIGURE_CB) == parents_events / 4);
 	expect(life_frees(segment, TTMEM_FIGURE_CB) == parents_events / 4);

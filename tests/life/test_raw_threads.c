@@ -55,7 +55,8 @@ static int raw_main(void *argument)
 	ttmem_alloc(0, TTMEM_DRAM, id_now, 0, 100);
 	ttmem_alloc(0, TTMEM_L1, id_now, 0, 100);
 	ttmem_free(0, TTMEM_L1, id_now);
-	syscall(SYS_exit, 0); /* this thread alone, and nothing runs at its end */
+	syscall(SYS_exit,
+		0); /* this thread alone, and nothing runs at its end */
 	return 0;
 }
 
@@ -83,7 +84,8 @@ static void test_lanes_of_raw_threads_are_taken_over(void)
 	char *stack;
 	size_t i;
 
-	tls_allocate = (void *(*)(void *))dlsym(RTLD_DEFAULT, "_dl_allocate_tls");
+	tls_allocate = (void *(*)(void *))dlsym(
+		RTLD_DEFAULT, "_dl_allocate_tls");
 	tls_free = (void (*)(void *, bool))dlsym(
 		RTLD_DEFAULT, "_dl_deallocate_tls");
 	if (!tls_allocate || !tls_free)

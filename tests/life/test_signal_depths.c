@@ -16,8 +16,8 @@
 
 void ttm_testpoint(const char *label);
 
-static unsigned levels;  /* hooks to be inside of one another */
-static unsigned level;   /* hooks that are */
+static unsigned levels; /* hooks to be inside of one another */
+static unsigned level;  /* hooks that are */
 static unsigned points[LEVELS_MAX + 1];
 static unsigned nest_at; /* which point of the outermost; 0: none */
 static uint64_t calls[LEVELS_MAX + 1];
@@ -105,8 +105,7 @@ static void counts_are_as_called(void)
 		TEST_ASSERT_EQUAL_UINT64(lost * BYTES, segment->lost_bytes[i]);
 	}
 	TEST_ASSERT_EQUAL_UINT64(calls[5], test_losses(TTMEM_LOSS_TOO_DEEP));
-	TEST_ASSERT_EQUAL_UINT64(
-		levels < LEVELS_KEPT ? levels : LEVELS_KEPT,
+	TEST_ASSERT_EQUAL_UINT64(levels < LEVELS_KEPT ? levels : LEVELS_KEPT,
 		segment->lanes_count);
 	lanes_are_as_called(segment);
 	segment_unref(&segment);

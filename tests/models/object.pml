@@ -25,9 +25,6 @@
  */
 #define SLOTS 3
 #define PLACES 3
-#ifndef TURNS
-#define TURNS 16	/* 256 in the code */
-#endif
 #define OPS 3		/* per thread */
 #define NONE 15
 
@@ -44,6 +41,10 @@
 #define OP_VALUE(op) ((op) % 10)
 
 #include "object_scenarios.h"
+
+#ifndef TURNS
+#define TURNS 16	/* 256 in the code */
+#endif
 
 byte op[THREADS * OPS];
 
@@ -87,12 +88,6 @@ inline note_begin()
 	}
 }
 
-/* Mutants of found_next() */
-#ifdef NO_SLOT_RECHECK
-#define SLOT_CHANGED false
-#else
-#define SLOT_CHANGED (generation[f_slot] != f_gen)
-#endif
 #ifdef NO_ENTRY_STANDS
 #define ENTRY_STANDS true
 #else
@@ -130,7 +125,7 @@ inline found_next(except, wanted)
 				}
 				/* slot_read: w0 again */
 				if
-				:: SLOT_CHANGED
+				:: generation[f_slot] != f_gen
 				:: else ->
 					/* words_have_key, then entry_stands */
 					if

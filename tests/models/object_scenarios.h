@@ -27,6 +27,17 @@
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
+#elif defined(PUT_UNDO)			/* one thread puts, another puts and removes */
+#define THREADS 2
+#define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(1, 1, REMOVE(0))
+#elif defined(REPLACE_TWICE)		/* and somebody else's comes in between */
+#define THREADS 2
+#define INITIAL 1
+#define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(1, 1, PUT(0, 3))
+#elif defined(REMOVE_REUSE)		/* the slot comes back under the same key */
+#define THREADS 2
+#define INITIAL 1
+#define SCRIPT DO(0, 0, REMOVE(0)) DO(1, 0, PUT(0, 1)) DO(1, 1, REMOVE(0))
 #elif defined(CYCLE_CYCLE)
 #define THREADS 2
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(0, 1, REMOVE(0)) \
@@ -53,7 +64,6 @@
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(0, 1, PUT(0, 1)) \
 	DO(1, 0, PUT(0, 1)) DO(1, 1, PUT(0, 1))
-#define CHECK_MORE allocs == 1 && frees == 0 && dispatches == 3
 #elif defined(LOAD3)
 #define THREADS 3
 #define KERNELS 1
@@ -75,15 +85,11 @@
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(2, 0, PUT(0, 1))
 #elif defined(TURN_WRAP)		/* turns half way round meet */
+#define TURNS 4
 #define THREADS 2
 #define INITIAL 1
 #define INITIAL_TURN (TURNS / 2 - 1)
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
-#elif defined(GEN)
-#define SCRIPT DO(0, 0, A0) DO(0, 1, A1) DO(0, 2, A2) DO(1, 0, B0) DO(1, 1, B1) DO(1, 2, B2)
-#ifndef THREADS
-#define THREADS 2
-#endif
 #endif
 
 #ifndef KERNELS

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: run_models.py [-j N] [MODEL ...]
+
+Verifies each model with spin, and demands that spin refutes each mutant: one that
+passes would mean that the model does not show what it is there to show. Ends with
+0, or 1 if any case failed, or 77 (skipped) without spin or a C compiler.
+"""
+
+import collections
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 77
+DEPTH = 20000
+MEMORY_MB = 1500
+
+Case = collections.namedtuple('Case', 'model defines refuted')
+
+
+def holds(model, *variants):
+    return [Case(model, v.split(), False) for v in variants]
+
+
+def mutants(model, *variants):
+    return [Case(model, v.split(), True) for v in variants]
+
+
+# As the code was first written: see README.md.
+FIRST = 'HALF_WAY_IS_EARLIER TURN_OF_LAST DEAD_REPLACES REMOVE_ONE ANY_ORDER'
+
+CASES = (
+    holds('lane', 'TSO', '', 'CAPACITY=3', 'TSO ADOPT', 'ADOPT') +
+    mutants('lane',
+            'NO_RELEASE_FENCE', 'NO_TAIL_RELEASE', 'SECOND_NOT_INTENDED',
+            'TAIL_FIRST', 'TSO TAIL_FIRST',
+            'NO_TAIL_ACQUIRE', 'NO_ACQUIRE_FENCE', 'TSO NO_ACQUIRE_FENCE',
+            'INTENT_EARLY', 'TSO INTENT_EARLY',
+            'TAIL_AGAIN', 'TSO TAIL_AGAIN',
+            'ADOPT ADOPT_AS_IS', 'ADOPT ADOPT_PRIVATE_TAIL') +
+    holds('mirror', '', 'CAPACITY=2', 'LANES=2 CANCEL') +
+    mutants('mirror',
+            'FREE_KEEPS_GENERATION', 'NO_EQUAL_RULE', 'NO_GENERATION_RULE',
+            'SCAN_BEFORE_TAILS', 'RECORD_FIRST',
+            'LANES=2 CANCEL WRITING_IS_LIVE',
+            'LANES=2 CANCEL NOOP_IS_NOTHING') +
+    holds('nesting', '') +
+    mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
+    holds('seat', '') +
+    mutants('seat', 'RETURN_BEFORE_LEAVE', 'FORGET_SEAT', 'REAP_OWN') +
+    holds('supply', '', 'THREADS=3 CHANGES=2') +
+    mutants('supply', 'NO_TAG', 'LINK_AFTER_CAS') +
+    holds('object',
+          'PUT_PUT ANY', 'REPLACE_REPLACE ANY', 'REPLACE_REMOVE ANY',
+          'REMOVE_REMOVE ANY', 'PUT_CYCLE ANY', 'REPLACE_CYCLE ANY',
+          'PUT_UNDO ANY', 'REPLACE_TWICE', 'REMOVE_REUSE ANY', 'CYCLE_CYCLE',
+          'TWO_KEYS ANY', 'TURN_WRAP ANY',
+          'PUT_PUT BOLD=1', 'REPLACE_REPLACE BOLD=1', 'REPLACE_REMOVE BOLD=1',
+          'PUT_CYCLE BOLD=1', 'REPLACE_CYCLE BOLD=1', 'PUT_UNDO BOLD=1',
+          'REMOVE_REUSE BOLD=1',
+          'LOAD2 ANY', 'LOAD2_TWICE', 'LOAD_CYCLE ANY', 'LOAD_OTHER',
+          'LOAD3', 'LOAD2_UNLOAD',
+          'REPLACE_CYCLE ANY ' + FIRST, 'PUT_CYCLE BOLD=1 ' + FIRST,
+          'LOAD_CYCLE ANY ' + FIRST) +
+    mutants('object',
+            'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
+            'PUT_PUT NO_FENCE_AFTER_CAS', 'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
+            'REMOVE_REMOVE ANY NO_ENTRY_STANDS',
+            'REMOVE_REUSE ANY RECYCLE_BEFORE_CLEAR',
+            'REMOVE_REMOVE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
+            'TURN_WRAP HALF_WAY_IS_EARLIER', 'REPLACE_TWICE ANY TURN_OF_LAST',
+            'PUT_CYCLE ANY DEAD_REPLACES', 'PUT_UNDO ANY REMOVE_ONE'))
+
+
+def run(command, folder):
+    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True)
+
+
+def build(case, folder):
+    """The verifier of a case; None, or what went wrong."""
+    for name in os.listdir(HERE):
+        if name.endswith(('.pml', '.h')):
+            shutil.copy(os.path.join(HERE, name), folder)
+    defines = ['-D' + d for d in case.defines]
+    made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
+    if made.returncode != 0 or 'Error' in made.stdout:
+        return made.stdout
+    made = run(['gcc', '-O2', '-w', '-DSAFETY', f'-DMEMLIM={MEMORY_MB}',
+                '-o', 'pan', 'pan.c'], folder)
+    return made.stdout if made.returncode != 0 else None
+
+
+def judge(case, text):
+    """(passed, what spin found)"""
+    errors = re.search(r'errors: (\d+)', text)
+    if not errors:
+        return False, text[-500:]
+    if errors[1] == '0':
+        if 'max search depth too small' in text or 'memory' in text.lower() \
+                and 'out of memory' in text or 'not completed' in text:
+            return False, 'the search was cut short'
+        return not case.refuted, 'holds'
+    found = re.search(r'^pan:1: (.*?)(?: \(at depth \d+\))?$', text,
+                      re.MULTILINE)
+    found = found[1] if found else 'error'
+    # Only a claim of the model counts, not a slip of the model.
+    good = case.refuted and found.startswith('assertion violated (')
+    return good, found
+
+
+def verify(case):
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        fault = build(case, folder)
+        if fault:
+            return False, fault, 0, time.monotonic() - start
+        text = run(['./pan', f'-m{DEPTH}'], folder).stdout
+    states = re.search(r'(\d+) states, stored', text)
+    passed, found = judge(case, text)
+    return (passed, found, int(states[1]) if states else 0,
+            time.monotonic() - start)
+
+
+def arguments():
+    """(jobs, models)"""
+    words = sys.argv[1:]
+    jobs = os.cpu_count() or 1
+    if words[:1] == ['-j'] and len(words) > 1 and words[1].isdigit():
+        jobs = int(words[1])
+        words = words[2:]
+    known = {c.model for c in CASES}
+    if '-h' in words or '--help' in words:
+        print(__doc__, end='')
+        sys.exit(0)
+    if jobs < 1 or any(w not in known for w in words):
+        sys.exit(__doc__)
+    return jobs, words or known
+
+
+def main():
+    jobs, models = arguments()
+    for tool in ('spin', 'gcc'):
+        if not shutil.which(tool):
+            print(f'skipped: no {tool}')
+            return SKIPPED
+    failed = 0
+    cases = [c for c in CASES if c.model in models]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for case, result in zip(cases, pool.map(verify, cases)):
+            passed, found, states, seconds = result
+            failed += not passed
+            name = f'{case.model} {" ".join(case.defines)}'.strip()
+            print(f'{"ok  " if passed else "FAIL"} {name}: '
+                  f'{"mutant, " if case.refuted else ""}{found}, '
+                  f'{states} states, {seconds:.1f} s', flush=True)
+    print(f'{len(cases) - failed} passed, {failed} failed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
