@@ -9,8 +9,8 @@
  * For every call below, unless its comment says otherwise:
  *
  *   threads   any thread may call, also at once on the same object;
- *   signals   safe in signal handlers, nested up to 4 deep (deeper events are
- *             counted as lost);
+ *   signals   safe in signal handlers; up to 4 hooks of a thread may be under
+ *             way on top of each other (deeper events are counted as lost);
  *   fork      safe in a forked child: the child gets a segment of its own with
  *             its first event and owns none of its parent's objects;
  *   exit      safe in static destructors and after ttmem_stop();
@@ -167,7 +167,8 @@ static inline bool ttmem_enabled(void)
  * (or TT_ALLOC_TRACKING_ENABLED=1) in the environment the first event does the
  * same. `config` may be NULL and is not kept. A start after a stop makes a new
  * segment. Returns 0 (also when it is on already), -ECANCELED when
- * TTMEM_ENABLED=0 forbids it, -EINVAL for a wrong config->size, or what kept the
+ * TTMEM_ENABLED=0 forbids it or a stop comes at the same time, -EINVAL for a wrong
+ * config->size or a directory that is not an absolute path, or what kept the
  * segment from being made: -ENOENT, -EACCES or -EPERM (base directory missing,
  * not ours, open to others), -EMEDIUMTYPE (not tmpfs), -ENOSPC, -EFBIG
  * (RLIMIT_FSIZE), -EMFILE, -ENFILE, -ENOMEM, -ENAMETOOLONG. Not for signal

@@ -68,30 +68,44 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 	ttm_store(&block->era, era);
 }
 
-/* Adds to a tagged total; false if the total is of a later epoch. */
-static bool total_add(
-	uint64_t *word, uint16_t tag, int64_t change, int64_t *ret_before)
+/*
+ * Adds to a tagged total; false if our epoch is over. While it is not, a word with
+ * another tag is of an older one, however old.
+ */
+static bool total_add(struct ttm_device *device, uint64_t *word, uint64_t era,
+	int64_t change, int64_t *ret_before)
 {
+	uint16_t tag = (uint16_t)TTM_ERA_EPOCH(era);
 	uint64_t seen;
 	int64_t before;
 
 	do {
-		seen = ttm_load(word); /* relaxed: the CAS decides */
-		if ((int16_t)(TTM_TAGGED_TAG(seen) - tag) > 0)
+		/* pairs(total): acquire, with the CAS below: a word of a later
+		 * epoch is seen with that epoch */
+		seen = ttm_load_acquire(word);
+		if (TTM_TAGGED_TAG(seen) != tag &&
+			TTM_ERA_EPOCH(ttm_device_era(device)) !=
+				TTM_ERA_EPOCH(era))
 			return false;
 		before = ttm_tagged_bytes(seen, tag);
+		/* pairs(total): full, with the load above */
 	} while (!ttm_cas(word, seen, TTM_TAGGED(tag, before + change)));
 	*ret_before = before;
 	return true;
 }
 
-void ttm_peak_propose(uint64_t *word, uint16_t tag, int64_t bytes)
+void ttm_peak_propose(
+	struct ttm_device *device, unsigned figure, uint64_t era, int64_t bytes)
 {
-	uint64_t seen;
+	uint64_t *word = &device->totals[figure].peak, seen;
+	uint16_t tag = (uint16_t)TTM_ERA_PEAK(era);
 
 	do {
-		seen = ttm_load(word); /* relaxed: the CAS decides */
-		if ((int16_t)(TTM_TAGGED_TAG(seen) - tag) > 0)
+		/* pairs(total): acquire, as in total_add */
+		seen = ttm_load_acquire(word);
+		if (TTM_TAGGED_TAG(seen) != tag &&
+			TTM_ERA_PEAK(ttm_device_era(device)) !=
+				TTM_ERA_PEAK(era))
 			return;
 		if (TTM_TAGGED_TAG(seen) == tag &&
 			ttm_tagged_bytes(seen, tag) >= bytes)
@@ -102,19 +116,17 @@ void ttm_peak_propose(uint64_t *word, uint16_t tag, int64_t bytes)
 void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
 	unsigned figure, uint64_t era)
 {
-	struct ttm_device_total *total = &device->totals[figure];
+	uint64_t *total = &device->totals[figure].folded;
 	/* relaxed: own counters */
 	int64_t live = (int64_t)ttm_load(&counters->live_bytes);
 	int64_t folded = (int64_t)ttm_load(&counters->folded);
 	int64_t high = (int64_t)ttm_load(&counters->high);
 	int64_t before;
 
-	if (!total_add(&total->folded, (uint16_t)TTM_ERA_EPOCH(era),
-		    live - folded, &before))
+	if (!total_add(device, total, era, live - folded, &before))
 		return;
 	TTM_TESTPOINT("total folded");
-	ttm_peak_propose(&total->peak, (uint16_t)TTM_ERA_PEAK(era),
-		before + high - folded);
+	ttm_peak_propose(device, figure, era, before + high - folded);
 	ttm_store(&counters->folded, (uint64_t)live);
 	ttm_store(&counters->high, (uint64_t)live);
 }

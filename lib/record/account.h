@@ -20,7 +20,8 @@
 #define TTM_FOLD_BYTES 65536
 
 void ttm_block_new_era(struct ttm_block_device *block, uint64_t era);
-void ttm_peak_propose(uint64_t *word, uint16_t tag, int64_t bytes);
+void ttm_peak_propose(struct ttm_device *device, unsigned figure, uint64_t era,
+	int64_t bytes);
 void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
 	unsigned figure, uint64_t era);
 

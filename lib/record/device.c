@@ -89,7 +89,7 @@ static uint64_t *mesh_place(
 
 	if (!chunk && make) {
 		chunk = ttm_private_memory(size);
-		if (chunk && !ttm_pointer_publish(chunk_place, chunk))
+		if (chunk && !ttm_pointer_set_once(chunk_place, chunk))
 			ttm_private_memory_drop(chunk, size);
 		chunk = ttm_pointer_load(chunk_place);
 	}

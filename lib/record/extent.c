@@ -22,13 +22,15 @@
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 {
 	struct rlimit limit;
+	int tries;
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
 		return -errno;
 	if (limit.rlim_cur != RLIM_INFINITY && off + size > limit.rlim_cur)
 		return -EFBIG;
-	while (fallocate(fd, 0, (off_t)off, (off_t)size) < 0)
-		if (errno != EINTR)
+	/* Signals are held, but a stopped and traced process may see EINTR. */
+	for (tries = 0; fallocate(fd, 0, (off_t)off, (off_t)size) < 0; tries++)
+		if (errno != EINTR || tries == 100)
 			return -errno;
 	return 0;
 }
@@ -74,9 +76,13 @@ int ttm_segment_lock(int fd)
 
 void ttm_segment_close(struct ttm_process *process)
 {
+	int fd;
+
 	/* relaxed: see growth_is_blocked */
 	ttm_store(&process->growth_blocked_ns, UINT64_MAX);
-	close((int)ttm_load32(&process->fd)); /* relaxed: see segment_fd */
+	fd = (int)ttm_load32(&process->fd); /* relaxed: see segment_fd */
+	if (ttm_segment_owns(process, fd))
+		close(fd);
 }
 
 /* -- growth ------------------------------------------------------------------ */
@@ -91,12 +97,15 @@ static bool growth_is_blocked(struct ttm_process *process)
 
 static void growth_block(struct ttm_process *process)
 {
-	/* relaxed: see growth_is_blocked */
-	ttm_store(&process->growth_blocked_ns,
-		ttm_clock_ns(CLOCK_MONOTONIC_COARSE) + GROWTH_PAUSE_NS);
+	/* relaxed: see growth_is_blocked. What was blocked for good stays so. */
+	uint64_t until = ttm_load(&process->growth_blocked_ns);
+
+	if (until != UINT64_MAX)
+		ttm_cas(&process->growth_blocked_ns, until,
+			ttm_clock_ns(CLOCK_MONOTONIC_COARSE) + GROWTH_PAUSE_NS);
 }
 
-static bool descriptor_is_ours(const struct ttm_process *process, int fd)
+bool ttm_segment_owns(const struct ttm_process *process, int fd)
 {
 	struct stat st;
 
@@ -116,7 +125,7 @@ static int descriptor_renew(struct ttm_process *process, uint32_t lost)
 	close(directory);
 	if (fd < 0)
 		return -1;
-	if (!descriptor_is_ours(process, fd)) {
+	if (!ttm_segment_owns(process, fd)) {
 		close(fd);
 		return -1;
 	}
@@ -140,7 +149,7 @@ static int segment_fd(struct ttm_process *process)
 {
 	uint32_t fd = ttm_load32(&process->fd); /* relaxed: checked next */
 
-	if (descriptor_is_ours(process, (int)fd))
+	if (ttm_segment_owns(process, (int)fd))
 		return (int)fd;
 	return descriptor_renew(process, fd);
 }
@@ -206,15 +215,16 @@ static void *extent_claim(struct ttm_process *process, uint32_t *ret_index)
 
 void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
 {
-	int error = errno, cancel = ttm_cancel_hold();
-	void *extent = extent_claim(process, ret_index);
+	struct ttm_hold hold;
+	void *extent;
 
-	ttm_cancel_release(cancel);
-	errno = error;
+	ttm_hold(&hold);
+	extent = extent_claim(process, ret_index);
+	ttm_release(&hold);
 	return extent;
 }
 
-void ttm_extent_publish(struct ttm_process *process, uint32_t index,
+void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal)
 {
 	uint64_t *high = &process->header->live.extents_high;
@@ -251,11 +261,11 @@ void *ttm_extent_at(struct ttm_process *process, void **place,
 	extent = ttm_extent_claim(process, &index);
 	if (!extent)
 		return ttm_pointer_load(place);
-	if (!ttm_pointer_publish(place, extent)) {
+	if (!ttm_pointer_set_once(place, extent)) {
 		ttm_extent_abandon(process, index, extent);
 		return ttm_pointer_load(place);
 	}
-	ttm_extent_publish(process, index, type, ordinal);
+	ttm_extent_enter(process, index, type, ordinal);
 	return extent;
 }
 
@@ -289,18 +299,27 @@ static void range_make_private(
 			flags | MAP_ANONYMOUS, -1, 0);
 }
 
-void ttm_segment_make_private(struct ttm_process *process)
+static void segment_remap(struct ttm_process *process, int fd)
 {
-	int fd = (int)ttm_load32(&process->fd); /* relaxed: one thread */
 	uint32_t i;
 
-	if (!descriptor_is_ours(process, fd))
-		fd = -1;
+	/* The copy must not grow the file. */
+	ttm_store(&process->growth_blocked_ns, UINT64_MAX); /* relaxed */
 	range_make_private(process->header, 0, TTM_EXTENTS_OFF, fd);
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)
 		if (process->extents[i])
 			range_make_private(process->extents[i], extent_off(i),
 				TTM_EXTENT_SIZE, fd);
-	/* The copy must not grow the parent's file. */
-	ttm_store(&process->growth_blocked_ns, UINT64_MAX);
+}
+
+void ttm_segment_make_private(struct ttm_process *process)
+{
+	int fd = (int)ttm_load32(&process->fd); /* relaxed: one thread */
+
+	segment_remap(process, ttm_segment_owns(process, fd) ? fd : -1);
+}
+
+void ttm_segment_let_go(struct ttm_process *process)
+{
+	segment_remap(process, -1);
 }

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,7 +46,7 @@ static uint64_t decimal_parse(const char *digits)
 /* Counted behind the name, which may hold any byte. */
 uint64_t ttm_start_time_read(const char *stat_path)
 {
-	char stat[1024];
+	char stat[512];
 	size_t length = file_read(stat_path, stat, sizeof(stat) - 1);
 	const char *at;
 	int field;
@@ -98,7 +97,7 @@ uint64_t ttm_pid_namespace_read(void)
 /* The path on the line "0::PATH" of the unified hierarchy. */
 static void cgroup_read(char *ret_path, size_t size)
 {
-	char text[2048];
+	char text[512];
 	size_t length = file_read("/proc/self/cgroup", text, sizeof(text) - 1);
 	const char *line, *end;
 
@@ -112,6 +111,15 @@ static void cgroup_read(char *ret_path, size_t size)
 		memcpy(ret_path, line, length < size ? length : size);
 		return;
 	}
+}
+
+/* The process's, not that of the thread that happens to be first. */
+static void comm_read(char *ret_comm, size_t size)
+{
+	size_t length = file_read("/proc/self/comm", ret_comm, size);
+
+	if (length && ret_comm[length - 1] == '\n')
+		ret_comm[length - 1] = '\0';
 }
 
 static void identity_fill(struct ttm_header_const *sealed)
@@ -129,7 +137,7 @@ static void identity_fill(struct ttm_header_const *sealed)
 	sealed->uid = geteuid();
 	sealed->pid_namespace = ttm_pid_namespace_read();
 	sealed->start_time = ttm_start_time_read("/proc/self/stat");
-	prctl(PR_GET_NAME, sealed->comm);
+	comm_read(sealed->comm, sizeof(sealed->comm));
 	file_read(
 		"/proc/self/cmdline", sealed->cmdline, sizeof(sealed->cmdline));
 	cgroup_read(sealed->cgroup, sizeof(sealed->cgroup));

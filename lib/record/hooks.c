@@ -5,8 +5,6 @@
  * same on each entry. Each public function is a test of the switch and a jump.
  */
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "record/device.h"
 #include "record/lane.h"
@@ -278,15 +276,33 @@ void ttmem_cb_free_all(uint32_t device)
 
 /* -- failures and marks ------------------------------------------------------------ */
 
-static uint64_t thread_id(void)
+static uint64_t thread_id(const struct ttm_hook *hook)
 {
-	return (uint64_t)syscall(SYS_gettid);
+	return ttm_load(&hook->seat->owner); /* relaxed: our own */
 }
 
 /*
- * Several threads may write at once, each its own number; only one that is a whole
- * round behind could meet another, and the sequence would show it.
+ * Several threads may write at once, each its own number. One that is a whole round
+ * behind leaves the place to the newer.
  */
+static bool kept_claim(uint64_t *seq, uint64_t n)
+{
+	uint64_t seen = ttm_load(seq); /* relaxed: the CAS decides */
+
+	if (seen > 2 * n || (seen & 1) || !ttm_cas(seq, seen, 2 * n + 1))
+		return false;
+	/* pairs(kept): release, with the aggregator's read: nothing of this
+	 * number is seen with the old seq */
+	ttm_fence_release();
+	return true;
+}
+
+static void kept_done(uint64_t *seq, uint64_t n)
+{
+	/* pairs(kept): release, with the aggregator's read: it is whole */
+	ttm_store_release(seq, 2 * n + 2);
+}
+
 static void failure_keep(struct ttm_hook *hook, unsigned device,
 	enum ttmem_kind kind, uint64_t size, uint64_t largest_free)
 {
@@ -297,10 +313,8 @@ static void failure_keep(struct ttm_hook *hook, unsigned device,
 	uint16_t epoch = (uint16_t)TTM_ERA_EPOCH(
 		ttm_load(&hook->process->devices[device].era));
 
-	ttm_store(&failure->seq, 2 * n + 1);
-	/* pairs(kept): release, with the aggregator's read: nothing of this
-	 * failure is seen with the old seq */
-	ttm_fence_release();
+	if (!kept_claim(&failure->seq, n))
+		return;
 	ttm_store(&failure->w1,
 		TTM_W1(TTM_SLOT_NONE, epoch, device, (unsigned)kind, 0,
 			TTM_RECORD_FAILURE));
@@ -308,9 +322,8 @@ static void failure_keep(struct ttm_hook *hook, unsigned device,
 	ttm_store(&failure->largest_free, largest_free);
 	ttm_store(&failure->time, ttm_clock_now());
 	ttm_store(&failure->w7, TTM_W7(ttm_scope_now(hook->seat).name, 0, 0));
-	ttm_store(&failure->tid, thread_id());
-	/* pairs(kept): release, with the aggregator's read: it is whole */
-	ttm_store_release(&failure->seq, 2 * n + 2);
+	ttm_store(&failure->tid, thread_id(hook));
+	kept_done(&failure->seq, n);
 	TTM_TESTPOINT("failure kept");
 }
 
@@ -381,16 +394,14 @@ static uint64_t mark_keep(struct ttm_hook *hook, const char *text)
 	memcpy(words, text, length);
 	n = ttm_fetch_add(&live->marks_len, 1);
 	mark = &hook->process->marks[n % TTM_MARKS_KEPT];
-	ttm_store(&mark->seq, 2 * n + 1);
-	/* pairs(kept): release, as in failure_keep */
-	ttm_fence_release();
+	if (!kept_claim(&mark->seq, n))
+		return n;
 	ttm_store(&mark->time, ttm_clock_now());
-	ttm_store(&mark->tid, thread_id());
+	ttm_store(&mark->tid, thread_id(hook));
 	ttm_store(&mark->length, length);
 	for (i = 0; i < TTM_MARK_SIZE / 8; i++)
 		ttm_store(&mark->text[i], words[i]);
-	/* pairs(kept): release, as in failure_keep */
-	ttm_store_release(&mark->seq, 2 * n + 2);
+	kept_done(&mark->seq, n);
 	TTM_TESTPOINT("mark kept");
 	return n;
 }

@@ -72,7 +72,7 @@ int ttm_index_init(struct ttm_process *process)
 
 	if (!level)
 		return -ENOMEM;
-	ttm_pointer_publish(&process->newest_level, level);
+	ttm_pointer_set_once(&process->newest_level, level);
 	return 0;
 }
 

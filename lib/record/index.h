@@ -15,7 +15,7 @@
  *
  * A slot is live before its entry goes in, and the key is looked up again after:
  * of two threads that insert one key at once, at least one sees the other. See
- * object.c for who then wins.
+ * object.h for who then wins.
  */
 #ifndef TTM_RECORD_INDEX_H
 #define TTM_RECORD_INDEX_H

@@ -96,7 +96,7 @@ static inline struct ttm_block_device *ttm_lane_block(
 		return block;
 	block = ttm_block_make(process, lane->number, device);
 	if (block)
-		ttm_pointer_publish((void **)&lane->blocks[device], block);
+		ttm_pointer_set_once((void **)&lane->blocks[device], block);
 	return block;
 }
 

@@ -7,14 +7,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "record/header.h"
 #include "record/process.h"
+#include "record/segment.h"
 #include "shm/text.h"
 
 #define TIDY_ABOVE_BYTES (64ull << 20)
-#define TIDY_DOWN_TO_BYTES (32ull << 20)
+#define TIDY_SHARE 4u /* of a small filesystem, as in a container */
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
 #define NAME_SIZE 96u
@@ -29,7 +31,9 @@ struct item {
 
 struct tidy {
 	int directory;
-	uint64_t bytes; /* of all segments, then of those still there */
+	uint64_t above; /* bytes that may lie about */
+	uint64_t bytes; /* of all segments, dead or not */
+	uint64_t dead;  /* of the dead ones still there */
 	uint64_t markers;
 	struct ttm_lost lost;
 	size_t items_len;
@@ -73,7 +77,7 @@ static bool process_is_gone(uint64_t pid, uint64_t start)
 	ttm_text_add_decimal(&text, pid);
 	ttm_text_add(&text, "/stat");
 	now = ttm_start_time_read(path);
-	if (now == 0) /* gone, or /proc is hidden */
+	if (now == 0 || start == 0) /* gone; or one of us could not see */
 		return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 	return now != start;
 }
@@ -97,32 +101,52 @@ static bool read_all(int fd, void *ret_bytes, size_t size, uint64_t off)
 	return n == (ssize_t)size;
 }
 
+/* The beginning of a header: all that is needed, for stacks may be small. */
+struct identity {
+	uint64_t magic;
+	uint8_t skipped[0x28 - 8];
+	uint8_t boot_id[16];
+	uint8_t run_id[16];
+	uint32_t pid;
+	uint32_t uid;
+	uint64_t pid_namespace;
+	uint64_t start_time;
+};
+
+static_assert(offsetof(struct identity, start_time) ==
+		offsetof(struct ttm_header_const, start_time),
+	"as in the header");
+
 /*
  * Dead for sure: the lock is free, and its process was of this boot and of our pid
  * namespace and is gone, or of another boot. In doubt it stays.
  */
-static bool segment_is_dead(int fd, const struct ttm_header_const *header)
+static bool segment_is_dead(int fd, const struct identity *identity)
 {
+	static const uint8_t unknown[16];
+	uint64_t pid_namespace = ttm_pid_namespace_read();
 	uint8_t boot_id[16] = { 0 };
 
-	if (header->magic != TTM_SEGMENT_MAGIC || !lock_is_free(fd))
-		return false;
 	ttm_boot_id_read(boot_id);
-	if (memcmp(boot_id, header->boot_id, sizeof(boot_id)) != 0)
+	if (identity->magic != TTM_SEGMENT_MAGIC || !lock_is_free(fd) ||
+		memcmp(boot_id, unknown, sizeof(boot_id)) == 0 ||
+		memcmp(identity->boot_id, unknown, sizeof(boot_id)) == 0)
+		return false;
+	if (memcmp(boot_id, identity->boot_id, sizeof(boot_id)) != 0)
 		return true;
-	return header->pid_namespace == ttm_pid_namespace_read() &&
-		process_is_gone(header->pid, header->start_time);
+	return pid_namespace != 0 && identity->pid_namespace == pid_namespace &&
+		process_is_gone(identity->pid, identity->start_time);
 }
 
 static void slots_count(int fd, uint64_t off, struct item *item)
 {
-	struct ttm_words slots[64];
+	struct ttm_words slots[16];
 	size_t at, i, slots_size = sizeof(slots);
 
 	for (at = 0; at < TTM_EXTENT_SIZE; at += slots_size) {
 		if (!read_all(fd, slots, slots_size, off + at))
 			return;
-		for (i = 0; i < 64; i++) {
+		for (i = 0; i < 16; i++) {
 			if (TTM_W0_STATE(slots[i].w[0]) != TTM_SLOT_LIVE)
 				continue;
 			item->objects++;
@@ -133,14 +157,14 @@ static void slots_count(int fd, uint64_t off, struct item *item)
 
 static void survivors_count(int fd, struct item *item)
 {
-	uint32_t words[256];
+	uint32_t words[128];
 	size_t at, i;
 
-	for (at = 0; at < TTM_EXTENTS_MAX; at += 256) {
+	for (at = 0; at < TTM_EXTENTS_MAX; at += 128) {
 		if (!read_all(fd, words, sizeof(words),
 			    TTM_DIRECTORY_OFF + at * sizeof(words[0])))
 			return;
-		for (i = 0; i < 256; i++)
+		for (i = 0; i < 128; i++)
 			if (TTM_EXTENT_TYPE(words[i]) == TTM_EXTENT_SLOTS)
 				slots_count(fd,
 					TTM_EXTENTS_OFF +
@@ -151,15 +175,15 @@ static void survivors_count(int fd, struct item *item)
 
 static bool segment_inspect(int directory, struct item *item)
 {
-	struct ttm_header_const header;
+	struct identity identity;
 	int fd = openat(directory, item->name,
 		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	bool dead;
 
 	if (fd < 0)
 		return false;
-	dead = read_all(fd, &header, sizeof(header), 0) &&
-		segment_is_dead(fd, &header);
+	dead = read_all(fd, &identity, sizeof(identity), 0) &&
+		segment_is_dead(fd, &identity);
 	if (dead)
 		survivors_count(fd, item);
 	close(fd);
@@ -199,8 +223,10 @@ static int item_visit(void *context, const char *name)
 	item->bytes = (uint64_t)st.st_blocks * 512;
 	item->time_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u +
 		(uint64_t)st.st_mtim.tv_nsec;
-	if (segment_inspect(tidy->directory, item))
+	if (segment_inspect(tidy->directory, item)) {
+		tidy->dead += item->bytes;
 		tidy->items_len++;
+	}
 	return tidy->items_len == ITEMS_MAX;
 }
 
@@ -230,10 +256,10 @@ static void segments_remove(struct tidy *tidy)
 {
 	struct item *item;
 
-	while (tidy->bytes > TIDY_DOWN_TO_BYTES &&
+	while (tidy->dead > tidy->above / 2 &&
 		(item = item_next(tidy)) != NULL) {
 		if (unlinkat(tidy->directory, item->name, 0) == 0) {
-			tidy->bytes -= item->bytes;
+			tidy->dead -= item->bytes;
 			tidy->lost.segments += item->objects > 0;
 			tidy->lost.objects += item->objects;
 			tidy->lost.bytes += item->object_bytes;
@@ -256,6 +282,13 @@ static int marker_visit(void *context, const char *name)
 	return 0;
 }
 
+static void tidy_measure(struct tidy *tidy)
+{
+	tidy->bytes = 0;
+	tidy->markers = 0;
+	ttm_directory_each(tidy->directory, size_visit, tidy);
+}
+
 /* One process tidies at a time; the lock goes when the file is closed. */
 static int lost_open(int directory)
 {
@@ -265,7 +298,12 @@ static int lost_open(int directory)
 	int fd = openat(directory, TTM_LOST_FILE,
 		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
-	if (fd >= 0 && fcntl(fd, F_SETLK, &lock) < 0) {
+	if (fd < 0)
+		return -1;
+	/* Whatever the umask is; and room for the count before anything goes:
+	 * beyond a limit, the write would be a signal. */
+	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0 ||
+		ttm_range_allocate(fd, 0, sizeof(struct ttm_lost)) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -292,35 +330,57 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	while (n < 0 && errno == EINTR);
 }
 
-static void tidy_locked(struct tidy *tidy)
+/* Measured again: another process may have tidied until just now. */
+static void tidy_locked(struct tidy *tidy, uint64_t above)
 {
-	int lost = lost_open(tidy->directory);
-
-	if (lost < 0)
-		return;
-	if (tidy->bytes > TIDY_ABOVE_BYTES) {
+	tidy_measure(tidy);
+	if (tidy->bytes > above) {
 		ttm_directory_each(tidy->directory, item_visit, tidy);
-		segments_remove(tidy);
+		if (tidy->dead > above)
+			segments_remove(tidy);
 	}
 	if (tidy->markers > TIDY_ABOVE_MARKERS)
 		ttm_directory_each(tidy->directory, marker_visit, tidy);
+}
+
+static void tidy(struct tidy *tidy, uint64_t above)
+{
+	int lost;
+
+	tidy_measure(tidy);
+	if ((tidy->bytes <= above && tidy->markers <= TIDY_ABOVE_MARKERS) ||
+		ttm_directory_is_served(tidy->directory))
+		return;
+	lost = lost_open(tidy->directory);
+	if (lost < 0)
+		return;
+	tidy_locked(tidy, above);
 	lost_add(lost, &tidy->lost);
 	close(lost);
 }
 
-void ttm_leftover_tidy(int directory)
+/* 64 MiB, or a share of a filesystem that is not much larger than that. */
+static uint64_t tidy_above(int directory)
 {
-	struct tidy *tidy = ttm_private_memory(sizeof(*tidy));
+	struct statfs fs;
+	uint64_t share;
 
-	if (!tidy)
+	if (fstatfs(directory, &fs) < 0 || fs.f_blocks == 0)
+		return TIDY_ABOVE_BYTES;
+	share = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / TIDY_SHARE;
+	return share < TIDY_ABOVE_BYTES ? share : TIDY_ABOVE_BYTES;
+}
+
+void ttm_leftover_tidy(int directory, bool pressed)
+{
+	struct tidy *memory = ttm_private_memory(sizeof(*memory));
+
+	if (!memory)
 		return;
-	tidy->directory = directory;
-	ttm_directory_each(directory, size_visit, tidy);
-	if ((tidy->bytes > TIDY_ABOVE_BYTES ||
-		    tidy->markers > TIDY_ABOVE_MARKERS) &&
-		!ttm_directory_is_served(directory))
-		tidy_locked(tidy);
-	ttm_private_memory_drop(tidy, sizeof(*tidy));
+	memory->directory = directory;
+	memory->above = tidy_above(directory);
+	tidy(memory, pressed ? memory->above / 2 : memory->above);
+	ttm_private_memory_drop(memory, sizeof(*memory));
 }
 
 /* -- markers ------------------------------------------------------------------------- */

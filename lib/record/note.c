@@ -24,12 +24,6 @@ void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note)
 	ttm_lane_commit(hook->lane, &record);
 }
 
-void ttm_note(struct ttm_hook *hook, const struct ttm_note *note)
-{
-	ttm_lane_begin(hook->lane);
-	ttm_note_commit(hook, note);
-}
-
 void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id)
 {
@@ -66,7 +60,8 @@ void ttm_loss(struct ttm_hook *hook, enum ttmem_loss reason, unsigned device,
 		.w5 = bytes,
 	};
 
+	ttm_lane_begin(hook->lane);
 	ttm_own_add(&hook->lane->own_block->lost_events[reason], 1);
 	ttm_own_add(&hook->lane->own_block->lost_bytes[reason], bytes);
-	ttm_note(hook, &note);
+	ttm_note_commit(hook, &note);
 }

@@ -20,9 +20,6 @@ struct ttm_note {
 /* The operation has begun: this record ends it. */
 void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note);
 
-/* An operation of its own. */
-void ttm_note(struct ttm_hook *hook, const struct ttm_note *note);
-
 /* Count, and note as above: the first ends an operation that has begun. */
 void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id);

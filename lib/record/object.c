@@ -226,7 +226,8 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 {
 	struct ttm_probe probe;
 	struct ttm_found found;
-	uint8_t turn = 0;
+	uint8_t turn = 0, next;
+	unsigned rivals = 0;
 
 	ttm_probe_start(&probe, put->hook.process, put->key.bucket_hash);
 	while (found_next(
@@ -237,7 +238,9 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 			dispatch_count(put, &found);
 			return true;
 		}
-		turn = (uint8_t)(TTM_W1_TURN(found.words.w[1]) + 1);
+		next = (uint8_t)(TTM_W1_TURN(found.words.w[1]) + 1);
+		if (rivals++ == 0 || (int8_t)(next - turn) > 0)
+			turn = next;
 	}
 	*ret_turn = turn;
 	return false;

@@ -16,7 +16,7 @@
 #ifndef TTM_RECORD_PROCESS_H
 #define TTM_RECORD_PROCESS_H
 
-#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -110,7 +110,7 @@ struct ttm_process {
 	uint64_t instance; /* never 0, never twice in a line of forks */
 
 	/* the segment */
-	uint32_t fd; /* a descriptor, which may change: see segment.c */
+	uint32_t fd; /* a descriptor, which may change: see extent.c */
 	dev_t device;
 	ino_t inode;
 	struct ttm_header *header;
@@ -146,6 +146,7 @@ struct ttm_process {
 	/* threads */
 	uint64_t seats_len; /* seats from here on were never taken */
 	uint64_t seats_reap_at;
+	uint64_t reaping_blocked_ns; /* not again before */
 	struct ttm_seat seats[TTM_LANES_MAX];
 	struct ttm_lane lanes[TTM_LANES_MAX];
 };
@@ -167,21 +168,18 @@ void *ttm_private_memory(size_t size);
 void ttm_private_memory_drop(void *memory, size_t size);
 
 /*
- * Around everything that calls the kernel: a thread with a pending cancellation
- * must not end half-way through. Async-signal-safe.
+ * Around everything that calls the kernel, and must not be left half-way: neither by
+ * a cancellation that is pending, nor by a handler that forks, nor with another
+ * errno than the host program had. Async-signal-safe.
  */
-static inline int ttm_cancel_hold(void)
-{
-	int before = PTHREAD_CANCEL_ENABLE;
+struct ttm_hold {
+	sigset_t signals;
+	int cancel;
+	int error;
+};
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	return before;
-}
-
-static inline void ttm_cancel_release(int before)
-{
-	pthread_setcancelstate(before, NULL);
-}
+void ttm_hold(struct ttm_hold *hold);
+void ttm_release(const struct ttm_hold *hold);
 
 extern void *ttm_root_place /* struct ttm_root */
 	__attribute__((visibility("hidden")));

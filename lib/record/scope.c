@@ -82,12 +82,13 @@ static uint32_t name_new(
 
 	if (!name)
 		return 0;
-	/* relaxed: published with the table's word, and to the aggregator with
-	 * the first tail behind a record that uses the id */
+	/* relaxed: before the length */
 	for (i = 0; i < TTM_NAME_SIZE / 8; i++)
 		ttm_store(&name->text[i], text->words[i]);
 	ttm_store(&name->hash, text->hash);
-	ttm_store(&name->length, text->length);
+	/* pairs(name-text): release, with the aggregator's read of the length:
+	 * the text is there */
+	ttm_store_release(&name->length, text->length);
 	TTM_TESTPOINT("name written");
 	return id;
 }
@@ -99,7 +100,7 @@ static uint64_t *name_table_get(struct ttm_process *process)
 	if (table)
 		return table;
 	table = ttm_private_memory(NAME_TABLE_SIZE);
-	if (table && !ttm_pointer_publish(&process->name_table, table))
+	if (table && !ttm_pointer_set_once(&process->name_table, table))
 		ttm_private_memory_drop(table, NAME_TABLE_SIZE);
 	return ttm_pointer_load(&process->name_table);
 }
@@ -134,6 +135,23 @@ uint16_t ttm_name_intern(struct ttm_process *process, const char *string)
 	}
 }
 
+/*
+ * A handler may push and pop in between: above the length it leaves its own there,
+ * so ours is stored again when the length keeps it.
+ */
+static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
+{
+	uint32_t at = seat->scopes_len;
+
+	if (at < TTM_SCOPES_MAX)
+		seat->scopes[at] = scope;
+	ttm_fence_signal();
+	seat->scopes_len = at + 1;
+	ttm_fence_signal();
+	if (at < TTM_SCOPES_MAX)
+		seat->scopes[at] = scope;
+}
+
 static TTM_SLOW void scope_push(const char *name, uint32_t flags)
 {
 	struct ttm_scope scope;
@@ -153,13 +171,10 @@ static TTM_SLOW void scope_push(const char *name, uint32_t flags)
 	if (flags & ~TTMEM_SCOPE_PERSISTENT)
 		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, TTM_DEVICE_NONE,
 			TTM_FIGURE_NONE, flags);
-	if (seat->scopes_len < TTM_SCOPES_MAX)
-		seat->scopes[seat->scopes_len] = scope;
-	else
+	if (seat->scopes_len >= TTM_SCOPES_MAX)
 		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP,
 			TTM_DEVICE_NONE, TTM_FIGURE_NONE, 0);
-	ttm_fence_signal();
-	seat->scopes_len++;
+	scope_add(seat, scope);
 	ttm_hook_leave(&hook);
 }
 

@@ -16,10 +16,7 @@ static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 		->scopes[len < TTM_SCOPES_MAX ? len - 1 : TTM_SCOPES_MAX - 1];
 }
 
-/*
- * The id of a text, the same for the same text except when two threads bring it
- * first at the same moment. 0 if there is no room.
- */
+/* The id of a text, the same for the same text; 0 if there is no room. */
 uint16_t ttm_name_intern(struct ttm_process *process, const char *text);
 
 #endif

@@ -12,6 +12,7 @@
 #include "record/supply.h"
 
 #define REAP_FIRST 16u
+#define REAP_PAUSE_NS 100000000u
 /* Below this glibc keeps thread-specific values without allocating. */
 #define KEYS_WITHOUT_MALLOC 32u
 
@@ -26,9 +27,11 @@ static uint64_t thread_id(void)
 	return (uint64_t)syscall(SYS_gettid);
 }
 
-static bool thread_is_gone(uint64_t tid)
+/* Of the process that has the segment: a vfork child has another pid. */
+static bool thread_is_gone(const struct ttm_process *process, uint64_t tid)
 {
-	return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) < 0 &&
+	return syscall(SYS_tgkill, process->header->sealed.pid, (pid_t)tid, 0) <
+		0 &&
 		errno == ESRCH;
 }
 
@@ -71,11 +74,11 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 	lane->number = number;
 	lane->control = &process->controls[number];
 	lane->records = extent;
-	ttm_extent_publish(process, index, TTM_EXTENT_LANE, number);
+	ttm_extent_enter(process, index, TTM_EXTENT_LANE, number);
 	own_block = ttm_block_make(process, number, TTM_BLOCK_LANE_WIDE);
 	if (!own_block)
 		return NULL; /* a lane less; the segment is full anyway */
-	ttm_pointer_publish((void **)&lane->own_block, own_block);
+	ttm_pointer_set_once((void **)&lane->own_block, own_block);
 	return lane;
 }
 
@@ -86,8 +89,13 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
  */
 static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 {
-	/* relaxed: the seat's CAS has passed the lane to us */
-	while (ttm_load(&lane->control->intent) != lane->tail) {
+	unsigned tries;
+
+	/* relaxed: the seat's CAS has passed the lane to us. Two records at
+	 * most; a stopped process has no intent to follow. */
+	for (tries = 0;
+		tries < 2 && ttm_load(&lane->control->intent) != lane->tail;
+		tries++) {
 		struct ttm_words nothing = { { 0 } };
 
 		nothing.w[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
@@ -122,20 +130,24 @@ static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
 
 /*
  * Threads that did not come from pthread_create leave no word when they end, and
- * neither does one whose key destructors ran out of rounds. A seat of our own
- * tid belonged to a predecessor.
+ * neither does one whose key destructors ran out of rounds.
  */
-static struct ttm_seat *seat_reaped(struct ttm_process *process, uint64_t tid)
+static void seats_reap(struct ttm_process *process)
 {
 	uint64_t i, owner, len = ttm_load(&process->seats_len); /* relaxed */
+	uint64_t taken = 0;
 
 	for (i = 0; i < len && i < TTM_LANES_MAX; i++) {
 		owner = ttm_load(&process->seats[i].owner); /* relaxed: CAS */
-		if (owner == 0 || owner == tid || thread_is_gone(owner))
-			if (seat_take(&process->seats[i], owner, tid))
-				return &process->seats[i];
+		if (owner != 0 && thread_is_gone(process, owner))
+			seat_take(&process->seats[i], owner, 0);
+		else
+			taken += owner != 0;
 	}
-	return NULL;
+	taken = taken < REAP_FIRST / 2 ? REAP_FIRST : 2 * taken;
+	/* relaxed: when to look again is a matter of taste */
+	ttm_store(&process->seats_reap_at,
+		taken < TTM_LANES_MAX ? taken : TTM_LANES_MAX);
 }
 
 static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
@@ -154,17 +166,22 @@ static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
 	return &process->seats[n];
 }
 
-/* Asks the kernel about all owners only when the number of seats has doubled. */
+/*
+ * Asks the kernel about all owners when there are twice as many seats as threads at
+ * the last look, and when all are taken not more often than ten times a second.
+ */
 static bool reaping_is_due(struct ttm_process *process)
 {
-	/* relaxed: when to tidy up is a matter of taste */
+	/* relaxed: see seats_reap */
 	uint64_t len = ttm_load(&process->seats_len);
 	uint64_t at = ttm_load(&process->seats_reap_at);
+	uint64_t now = ttm_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-	if (len < (at ? at : REAP_FIRST))
+	if (len < (at ? at : REAP_FIRST) ||
+		now < ttm_load(&process->reaping_blocked_ns))
 		return false;
-	ttm_store(&process->seats_reap_at,
-		len < TTM_LANES_MAX / 2 ? 2 * len : TTM_LANES_MAX);
+	ttm_store(&process->reaping_blocked_ns,
+		len < TTM_LANES_MAX ? 0 : now + REAP_PAUSE_NS);
 	return true;
 }
 
@@ -173,8 +190,10 @@ static struct ttm_seat *seat_find(struct ttm_process *process)
 	uint64_t tid = thread_id();
 	struct ttm_seat *seat = seat_vacant(process, tid);
 
-	if (!seat && reaping_is_due(process))
-		seat = seat_reaped(process, tid);
+	if (!seat && reaping_is_due(process)) {
+		seats_reap(process);
+		seat = seat_vacant(process, tid);
+	}
 	if (!seat)
 		seat = seat_new(process, tid);
 	return seat;
@@ -198,21 +217,33 @@ static void seat_vacate(struct ttm_seat *seat)
 	ttm_store_release(&seat->owner, 0);
 }
 
-static void seat_leave(void *value)
+/*
+ * From the first line on the thread has no seat: a handler that comes now takes
+ * another. Its seat is not cleared, for the handler may just have set it.
+ */
+static void seat_give_up(struct ttm_process *process, struct ttm_seat *seat)
 {
-	struct ttm_seat *seat = value;
-	struct ttm_process *process = ttm_process_now();
 	uint32_t depth;
 
-	if (!process || ttm_self.instance != process->instance ||
-		ttm_self.seat != seat)
-		return; /* of a process that was stopped, or of our parent */
+	ttm_self.instance = 0;
+	ttm_fence_signal();
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
 		if (seat->lanes[depth])
 			ttm_supply_return(process, seat->lanes[depth]);
-	ttm_self.instance = 0;
-	ttm_self.seat = NULL;
 	seat_vacate(seat);
+}
+
+static void seat_leave(void *value)
+{
+	struct ttm_process *process = ttm_process_now();
+	struct ttm_hold hold;
+
+	ttm_hold(&hold);
+	/* Otherwise of a process that was stopped, or of our parent. */
+	if (process && ttm_self.instance == process->instance &&
+		ttm_self.seat == value)
+		seat_give_up(process, value);
+	ttm_release(&hold);
 }
 
 bool ttm_hook_is_running(const struct ttm_process *process)
@@ -272,16 +303,16 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 	return false;
 }
 
-/* The interrupted program must find errno as it was: handlers call hooks. */
 TTM_COLD struct ttm_hook ttm_hook_enter_slow(
 	enum ttm_entry entry, uint64_t bytes)
 {
-	int error = errno, cancel = ttm_cancel_hold();
-	bool ready = thread_get_ready(entry, bytes);
 	struct ttm_hook hook = { 0 };
+	struct ttm_hold hold;
+	bool ready;
 
-	ttm_cancel_release(cancel);
-	errno = error;
+	ttm_hold(&hold);
+	ready = thread_get_ready(entry, bytes);
+	ttm_release(&hold);
 	if (ready)
 		ttm_hook_enter(&hook, entry, bytes);
 	return hook;

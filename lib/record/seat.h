@@ -49,14 +49,18 @@ static inline bool ttm_hook_enter(
 	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
+	struct ttm_seat *seat = ttm_self.seat;
 	uint32_t depth;
 
+	/* The seat first: a handler may sit down elsewhere in between, and then
+	 * the instance is another. */
+	ttm_fence_signal();
 	if (TTM_UNLIKELY(!process || ttm_self.instance != process->instance)) {
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}
 	hook->process = process;
-	hook->seat = ttm_self.seat;
+	hook->seat = seat;
 	depth = ttm_load32(&hook->seat->depth); /* relaxed: own thread only */
 	ttm_store32(&hook->seat->depth, depth + 1);
 	ttm_fence_signal();
@@ -71,8 +75,8 @@ static inline bool ttm_hook_enter(
 }
 
 /*
- * Stores the depth it found rather than subtract: after a fork in a handler the
- * child comes back here on wiped memory.
+ * Stores the depth it found rather than subtract: a handler may have ended with a
+ * longjmp.
  */
 static inline void ttm_hook_leave(const struct ttm_hook *hook)
 {

@@ -106,24 +106,34 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 	return 0;
 }
 
-int ttm_segment_create(
-	struct ttm_process *process, const char *base, uint64_t max_bytes)
+static int segment_make(
+	struct ttm_process *process, int directory, uint64_t max_bytes)
 {
-	int directory, fd, r;
+	int fd = file_open(process, directory), r;
 
-	r = ttm_user_directory_open(base, process->directory_path, &directory);
-	if (r < 0)
-		return r;
-	ttm_leftover_tidy(directory);
-	fd = file_open(process, directory);
-	if (fd < 0) {
-		close(directory);
+	if (fd < 0)
 		return fd;
-	}
 	process->fd = (uint32_t)fd;
 	r = segment_fill(process, fd, max_bytes);
 	if (r < 0)
 		ttm_segment_discard(process);
+	return r;
+}
+
+int ttm_segment_create(
+	struct ttm_process *process, const char *base, uint64_t max_bytes)
+{
+	int directory, r;
+
+	r = ttm_user_directory_open(base, process->directory_path, &directory);
+	if (r < 0)
+		return r;
+	ttm_leftover_tidy(directory, false);
+	r = segment_make(process, directory, max_bytes);
+	if (r == -ENOSPC) {
+		ttm_leftover_tidy(directory, true);
+		r = segment_make(process, directory, max_bytes);
+	}
 	close(directory);
 	return r;
 }
@@ -154,6 +164,8 @@ int ttm_segment_name(struct ttm_process *process)
 {
 	int directory, r;
 
+	if (!ttm_segment_owns(process, (int)process->fd))
+		return -EBADF; /* stopped meanwhile */
 	r = ttm_segment_lock((int)process->fd);
 	if (r < 0)
 		return r;
@@ -180,10 +192,13 @@ void ttm_segment_discard(struct ttm_process *process)
 			close(directory);
 		}
 	}
+	process->temporary_name[0] = '\0';
 	if (process->header)
 		munmap(process->header, TTM_EXTENTS_OFF);
+	process->header = NULL;
 	if (process->fd != TTM_NO_DESCRIPTOR)
 		close((int)process->fd);
+	process->fd = TTM_NO_DESCRIPTOR;
 }
 
 static bool slots_have_survivors(const struct ttm_words *slots)

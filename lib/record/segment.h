@@ -31,6 +31,15 @@ void ttm_segment_end(struct ttm_process *process);
 /* In a forked child: whatever is written from now on, the parent does not see. */
 void ttm_segment_make_private(struct ttm_process *process);
 
+/*
+ * Private and empty memory takes the place of the mapping: a hook that still runs
+ * does no harm, and the file's memory goes with its name.
+ */
+void ttm_segment_let_go(struct ttm_process *process);
+
+/* Whether a descriptor is the segment's: the host may have closed and reused it. */
+bool ttm_segment_owns(const struct ttm_process *process, int fd);
+
 /* Gives up the lock and the file; the memory stays. No more growth. */
 void ttm_segment_close(struct ttm_process *process);
 
@@ -50,7 +59,7 @@ int ttm_segment_lock(int fd);
  * is tried for 100 ms. Lock-free, async-signal-safe.
  */
 void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index);
-void ttm_extent_publish(struct ttm_process *process, uint32_t index,
+void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal);
 void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);

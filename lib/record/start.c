@@ -30,17 +30,49 @@ void *ttm_root_place;        /* struct ttm_root */
 static uint64_t instances;   /* not wiped by fork: see ttm_process.instance */
 static uint32_t start_error; /* errno of the last failed start */
 
+static void switch_show(void)
+{
+	/* relaxed: see ttm_switch_is_off */
+	ttm_store32(
+		(uint32_t *)&ttmem_internal_switch, ttm_load32(&ttm_switch));
+}
+
 static void switch_set(enum ttm_switch value)
 {
 	/* relaxed: see ttm_switch_is_off */
 	ttm_store32(&ttm_switch, (uint32_t)value);
-	ttm_store32((uint32_t *)&ttmem_internal_switch, (uint32_t)value);
+	switch_show();
 }
 
 static enum ttm_switch switch_now(void)
 {
 	/* relaxed: see ttm_switch_is_off */
 	return (enum ttm_switch)ttm_load32(&ttm_switch);
+}
+
+/* -- holding everything off ------------------------------------------------------- */
+
+void ttm_hold(struct ttm_hold *hold)
+{
+	sigset_t all;
+
+	hold->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
+	sigfillset(&all);
+	/* What the hardware raises cannot wait. */
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGTRAP);
+	pthread_sigmask(SIG_BLOCK, &all, &hold->signals);
+}
+
+void ttm_release(const struct ttm_hold *hold)
+{
+	pthread_sigmask(SIG_SETMASK, &hold->signals, NULL);
+	pthread_setcancelstate(hold->cancel, NULL);
+	errno = hold->error;
 }
 
 /* -- memory ---------------------------------------------------------------------- */
@@ -72,7 +104,7 @@ static struct ttm_root *root_get(void)
 	/* Where the kernel cannot, fork_in_child() forgets the process. */
 	if (root)
 		madvise(root, sizeof(*root), MADV_WIPEONFORK);
-	if (root && !ttm_pointer_publish(&ttm_root_place, root))
+	if (root && !ttm_pointer_set_once(&ttm_root_place, root))
 		ttm_private_memory_drop(root, sizeof(*root));
 	return ttm_pointer_load(&ttm_root_place);
 }
@@ -110,7 +142,21 @@ static void process_drop(struct ttm_process *process)
 	ttm_private_memory_drop(process, sizeof(*process));
 }
 
-/* Leaves the switch alone. */
+/* Takes the process away from the root; false if somebody else did. */
+static bool process_retire(struct ttm_root *root, struct ttm_process *process)
+{
+	if (!ttm_pointer_clear(&root->process, process))
+		return false;
+	ttm_segment_end(process);
+	ttm_segment_close(process);
+	ttm_segment_let_go(process);
+	return true;
+}
+
+/*
+ * Leaves the switch alone. -ECANCELED: it was stopped before the segment had its
+ * name. A process that others may be using already stays mapped.
+ */
 static int process_start(const char *dir, uint64_t max_bytes)
 {
 	struct ttm_root *root = root_get();
@@ -125,16 +171,17 @@ static int process_start(const char *dir, uint64_t max_bytes)
 	if (r < 0)
 		return r;
 	TTM_TESTPOINT("process made");
-	if (!ttm_pointer_publish(&root->process, process)) {
+	if (!ttm_pointer_set_once(&root->process, process)) {
 		process_drop(process);
 		return 0;
 	}
 	TTM_TESTPOINT("process published");
 	r = ttm_segment_name(process);
-	if (r < 0) {
-		/* Others may be using it already: it stays mapped. */
-		ttm_pointer_clear(&root->process, process);
-	}
+	if (r == 0)
+		return 0;
+	if (!ttm_pointer_clear(&root->process, process))
+		return -ECANCELED;
+	ttm_segment_close(process);
 	return r;
 }
 
@@ -145,6 +192,8 @@ static const char *error_text(int error)
 		return "";
 	case EMEDIUMTYPE:
 		return "the base directory is not on tmpfs";
+	case EINVAL:
+		return "the base directory is not an absolute path";
 	case EPERM:
 		return "the base directory belongs to somebody else, or others "
 		       "may write there and it is not sticky";
@@ -191,15 +240,32 @@ static void start_failed(const char *dir, int error)
 		return; /* closed: then nobody listens */
 }
 
+static void start_succeeded(const char *dir)
+{
+	uint32_t error = ttm_load32(&start_error); /* relaxed: display */
+
+	if (error)
+		ttm_leftover_unmark(dir, -(int)error);
+	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
+}
+
+/* A stop that came while we were at it wins. */
+static void start_check_stopped(void)
+{
+	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
+	struct ttm_process *process = ttm_process_now();
+
+	if (process && switch_now() == TTM_SWITCH_OFF)
+		process_retire(root, process);
+}
+
 struct ttm_process *ttm_process_start_lazily(void)
 {
-	int r;
+	int r = process_start(NULL, 0);
 
-	if (!ttmem_internal_decide())
-		return NULL;
-	r = process_start(NULL, 0);
-	if (r < 0)
+	if (r < 0 && r != -ECANCELED && !ttm_process_now())
 		start_failed(NULL, r);
+	start_check_stopped();
 	return ttm_process_now();
 }
 
@@ -229,19 +295,12 @@ static bool environment_asks(void)
 
 bool ttmem_internal_decide(void)
 {
+	/* The CAS: a start or stop meanwhile has the last word. */
 	if (switch_now() == TTM_SWITCH_UNDECIDED)
-		switch_set(environment_asks() ? TTM_SWITCH_ON : TTM_SWITCH_OFF);
+		ttm_cas32(&ttm_switch, TTM_SWITCH_UNDECIDED,
+			environment_asks() ? TTM_SWITCH_ON : TTM_SWITCH_OFF);
+	switch_show();
 	return switch_now() == TTM_SWITCH_ON;
-}
-
-static void start_succeeded(const char *dir)
-{
-	uint32_t error = ttm_load32(&start_error); /* relaxed: our own */
-
-	if (error)
-		ttm_leftover_unmark(dir, -(int)error);
-	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
-	switch_set(TTM_SWITCH_ON);
 }
 
 static int start_as_asked(const struct ttmem_config *config)
@@ -256,21 +315,25 @@ static int start_as_asked(const struct ttmem_config *config)
 	}
 	r = process_start(
 		config ? config->dir : NULL, config ? config->max_bytes : 0);
-	if (r < 0) {
-		start_failed(config ? config->dir : NULL, r);
+	/* Another thread's start may have succeeded meanwhile: then it is on. */
+	if (r < 0 && !ttm_process_now()) {
+		if (r != -ECANCELED)
+			start_failed(config ? config->dir : NULL, r);
 		return r;
 	}
 	start_succeeded(config ? config->dir : NULL);
+	switch_set(TTM_SWITCH_ON);
 	return 0;
 }
 
 int ttmem_start(const struct ttmem_config *config)
 {
-	int error = errno, cancel = ttm_cancel_hold();
-	int r = start_as_asked(config);
+	struct ttm_hold hold;
+	int r;
 
-	ttm_cancel_release(cancel);
-	errno = error;
+	ttm_hold(&hold);
+	r = start_as_asked(config);
+	ttm_release(&hold);
 	return r;
 }
 
@@ -280,21 +343,17 @@ static void process_stop(void)
 	struct ttm_process *process = ttm_process_now();
 
 	switch_set(TTM_SWITCH_OFF);
-	if (!process)
-		return;
-	if (!ttm_pointer_clear(&root->process, process))
-		return; /* another stop was faster */
-	ttm_segment_end(process);
-	ttm_segment_close(process);
+	if (process)
+		process_retire(root, process); /* or another stop does it */
 }
 
 void ttmem_stop(void)
 {
-	int error = errno, cancel = ttm_cancel_hold();
+	struct ttm_hold hold;
 
+	ttm_hold(&hold);
 	process_stop();
-	ttm_cancel_release(cancel);
-	errno = error;
+	ttm_release(&hold);
 }
 
 /* -- status --------------------------------------------------------------------- */
@@ -371,19 +430,33 @@ static void fork_in_parent(void)
 
 /*
  * If the fork came from a handler that interrupted a hook, the child will finish
- * that hook: on a private copy of the segment, not on its parent's.
+ * that hook: on a private copy of the segment, not on its parent's. Otherwise
+ * nothing of it is needed any more.
  */
+static void segment_disinherit(struct ttm_process *process)
+{
+	if (ttm_hook_is_running(process))
+		ttm_segment_make_private(process);
+	else
+		ttm_segment_let_go(process);
+	ttm_segment_close(process);
+}
+
 static void fork_in_child(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
 
-	if (!forking)
-		return;
-	/* For kernels and emulators that do not wipe. */
-	ttm_pointer_clear(&root->process, forking);
-	if (ttm_hook_is_running(forking))
-		ttm_segment_make_private(forking);
+	if (forking) {
+		/* For kernels and emulators that do not wipe. */
+		ttm_pointer_clear(&root->process, forking);
+		segment_disinherit(forking);
+	}
 	forking = NULL;
+	/* What kept the parent from being tracked may not hold for the child. */
+	if (ttm_load32(&start_error)) { /* relaxed: one thread */
+		ttm_store32(&start_error, 0);
+		switch_set(TTM_SWITCH_ON);
+	}
 }
 
 __attribute__((constructor)) static void library_load(void)

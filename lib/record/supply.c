@@ -106,10 +106,11 @@ static bool supply_grow(struct ttm_process *process)
 	for (ordinal = 0; ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
 		ordinal++) {
 		/* The links are claimed first: whoever sees a slot needs them. */
-		if (!ttm_pointer_publish(&process->links[ordinal], links))
+		if (ttm_pointer_load(&process->links[ordinal]) ||
+			!ttm_pointer_set_once(&process->links[ordinal], links))
 			continue;
-		ttm_pointer_publish(&process->slots[ordinal], extent);
-		ttm_extent_publish(process, index, TTM_EXTENT_SLOTS, ordinal);
+		ttm_pointer_set_once(&process->slots[ordinal], extent);
+		ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
 		extent_push(process, ordinal * TTM_SLOTS_PER_EXTENT);
 		return true;
 	}
@@ -123,34 +124,39 @@ no_extent:
 TTM_COLD bool ttm_supply_refill(
 	struct ttm_process *process, struct ttm_lane *lane)
 {
-	uint32_t at;
+	uint32_t at, len;
 
 	while (!batch_pop(process, &at))
 		if (!supply_grow(process))
 			return false;
-	for (; at; at = ttm_load32(&link_at(process, at - 1)->next))
-		lane->cache[lane->cache_len++] = at - 1; /* relaxed: ours */
+	for (len = 0; at && len < TTM_BATCH_LEN; len++) {
+		lane->cache[len] = at - 1;
+		at = ttm_load32(&link_at(process, at - 1)->next); /* ours */
+	}
+	ttm_fence_signal();
+	lane->cache_len = len;
 	return true;
 }
 
 /*
- * Keeps the half that was freed last: it is still in the caches. The lane forgets
- * the others before they are pushed: a thread that is cancelled in between loses
- * them, which is better than to have them in two hands.
+ * Keeps what was freed last: it is still in the caches. Until the lane's own share is
+ * written back it has none: a thread that is cancelled in between loses slots, which
+ * is better than to have them in two hands.
  */
 TTM_COLD void ttm_supply_spill(
 	struct ttm_process *process, struct ttm_lane *lane)
 {
-	uint32_t batch[TTM_BATCH_LEN], len = TTM_BATCH_LEN, first, i;
+	uint32_t cache[TTM_CACHE_LEN], len = lane->cache_len, spilled, first;
 
-	if (len > lane->cache_len)
-		len = lane->cache_len;
-	memcpy(batch, lane->cache, len * sizeof(batch[0]));
-	for (i = len; i < lane->cache_len; i++)
-		lane->cache[i - len] = lane->cache[i];
-	lane->cache_len -= len;
+	spilled = len < TTM_BATCH_LEN ? len : TTM_BATCH_LEN;
+	memcpy(cache, lane->cache, len * sizeof(cache[0]));
+	lane->cache_len = 0;
 	ttm_fence_signal();
-	first = batch_chain(process, batch, len);
+	memcpy(lane->cache, cache + spilled,
+		(len - spilled) * sizeof(cache[0]));
+	ttm_fence_signal();
+	lane->cache_len = len - spilled;
+	first = batch_chain(process, cache, spilled);
 	batches_push(process, first, first);
 }
 

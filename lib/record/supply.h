@@ -41,7 +41,10 @@ static inline void ttm_supply_put(
 {
 	if (TTM_UNLIKELY(lane->cache_len == TTM_CACHE_LEN))
 		ttm_supply_spill(process, lane);
-	lane->cache[lane->cache_len++] = slot;
+	/* The slot before the length: see ttm_supply_spill. */
+	lane->cache[lane->cache_len] = slot;
+	ttm_fence_signal();
+	lane->cache_len++;
 }
 
 #endif

@@ -87,15 +87,15 @@ static void device_add(
 void ttm_peaks_keep(struct ttm_process *process, unsigned entry)
 {
 	struct ttm_device *device = &process->devices[entry];
-	uint16_t tag = (uint16_t)TTM_ERA_PEAK(ttm_device_era(device));
+	uint64_t era = ttm_device_era(device);
 	struct ttmem_usage_figure usage;
 	unsigned figure;
 
 	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
 		figure_get(process, entry, figure, &usage);
 		if (usage.peak_bytes)
-			ttm_peak_propose(&device->totals[figure].peak, tag,
-				(int64_t)usage.peak_bytes);
+			ttm_peak_propose(
+				device, figure, era, (int64_t)usage.peak_bytes);
 	}
 }
 

@@ -96,7 +96,7 @@ static inline bool ttm_pointer_replace(
 		(volatile AO_t *)place, (AO_t)expected, (AO_t)value);
 }
 
-static inline bool ttm_pointer_publish(void **place, void *value)
+static inline bool ttm_pointer_set_once(void **place, void *value)
 {
 	return ttm_pointer_replace(place, NULL, value);
 }

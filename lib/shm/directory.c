@@ -91,6 +91,8 @@ int ttm_base_directory_open(
 	const char *base = base_choose(wanted);
 	int fd, r;
 
+	if (base[0] != '/')
+		return -EINVAL; /* it would mean another one after a chdir */
 	if (strlen(base) >= TTM_PATH_SIZE)
 		return -ENAMETOOLONG;
 	fd = directory_open(AT_FDCWD, base);
@@ -132,7 +134,8 @@ struct linux_dirent64 {
 int ttm_directory_each(
 	int fd, int (*visit)(void *context, const char *name), void *context)
 {
-	_Alignas(struct linux_dirent64) char buffer[4096];
+	/* Small: the first event may be in a handler on a small stack. */
+	_Alignas(struct linux_dirent64) char buffer[1024];
 	long n, at;
 	int r;
 
@@ -186,7 +189,9 @@ static int suffixed_directory_find(
 
 static int named_directory_open(int base, const char *name)
 {
-	if (mkdirat(base, name, 0700) < 0 && errno != EEXIST)
+	if (mkdirat(base, name, 0700) == 0)
+		fchmodat(base, name, 0700, 0); /* whatever the umask is */
+	else if (errno != EEXIST)
 		return -errno;
 	return own_directory_open(base, name);
 }
@@ -258,7 +263,9 @@ static int plain_directory_mark(const char *wanted, const char *name)
 	ttm_text_add(&text, base);
 	ttm_text_add(&text, "/" TTM_USER_PREFIX);
 	ttm_text_add_decimal(&text, geteuid());
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (mkdir(path, 0700) == 0)
+		chmod(path, 0700); /* whatever the umask is */
+	else if (errno != EEXIST)
 		return -errno;
 	if (lstat(path, &st) < 0)
 		return -errno;

@@ -34,8 +34,8 @@ const char *ttm_environment(const char *name);
  * The base directory: `wanted` if not NULL, else $TTMEM_DIR, else /run/ttmem if
  * it is there, root's and sticky, else /dev/shm. Checks that it is tmpfs, owned
  * by root or the caller, and sticky if others may write. On success *ret_fd is
- * the caller's to close and ret_path holds its path. Returns 0 or -ENOENT,
- * -EACCES, -EPERM (foreign owner, or open to others), -EMEDIUMTYPE (not tmpfs),
+ * the caller's to close and ret_path holds its path. Returns 0 or -EINVAL (not an
+ * absolute path), -ENOENT, -EACCES, -EPERM (foreign owner, or open to others), -EMEDIUMTYPE (not tmpfs),
  * -ENAMETOOLONG, -EMFILE, -ENFILE, -ENOTDIR, -ELOOP. Async-signal-safe.
  */
 int ttm_base_directory_open(

@@ -99,7 +99,8 @@ static inline void life_tell(int fd)
 	expect(write(fd, "", 1) == 1);
 }
 
-static inline void life_await(int fd)
+/* False if all who could tell are gone. */
+static inline bool life_hears(int fd)
 {
 	char byte;
 	ssize_t n;
@@ -107,7 +108,12 @@ static inline void life_await(int fd)
 	do
 		n = read(fd, &byte, 1);
 	while (n < 0 && errno == EINTR);
-	expect(n == 1);
+	return n == 1;
+}
+
+static inline void life_await(int fd)
+{
+	expect(life_hears(fd));
 }
 
 /* Memory that processes share from here on. */

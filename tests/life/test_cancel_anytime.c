@@ -53,6 +53,26 @@ static void *record_exactly(void *argument)
 	return argument;
 }
 
+/* Takes the seat and records nothing. */
+static void *sit_down(void *argument)
+{
+	ttmem_scope_push("next", 0);
+	return argument;
+}
+
+static void lane_is_in_order_for_the_next(void)
+{
+	struct segment *segment;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sit_down, NULL))
+		TEST_FAIL_MESSAGE("pthread_create");
+	pthread_join(thread, NULL);
+	segment = test_segment_read();
+	TEST_ASSERT_EQUAL_UINT64(0, segment->lanes_broken);
+	segment_unref(&segment);
+}
+
 static void test_each_cancelled_thread_spoils_at_most_one_operation(void)
 {
 	uint64_t rounds = test_scale(500);
@@ -74,6 +94,8 @@ static void test_each_cancelled_thread_spoils_at_most_one_operation(void)
 			;
 		pthread_cancel(thread);
 		pthread_join(thread, NULL);
+		if (i % 8 == 0)
+			lane_is_in_order_for_the_next();
 	}
 	for (i = 0; i < 3; i++) {
 		if (pthread_create(&thread, NULL, record_exactly, NULL))

@@ -34,6 +34,10 @@ struct scenario {
 	unsigned flags;
 };
 
+/* Another one in each round. */
+static enum ttmem_kind kind_now;
+static enum ttmem_kernel_type type_now;
+
 static uint32_t pair;   /* a mesh */
 static uint32_t triple; /* another, opened by prepare_mesh, too */
 
@@ -64,52 +68,27 @@ static void prepare_buffers(void)
 
 static void prepare_big_buffer(void)
 {
-	ttmem_alloc(0, TTMEM_DRAM, ID, 0, BIG);
+	ttmem_alloc(0, kind_now, ID, 0, BIG);
 }
 
-static void act_alloc_dram(void)
+static void act_alloc(void)
 {
-	ttmem_alloc(0, TTMEM_DRAM, ID, 0x1000, 100);
-}
-
-static void act_alloc_l1(void)
-{
-	ttmem_alloc(0, TTMEM_L1, ID, 0x1000, 100);
-}
-
-static void act_alloc_system(void)
-{
-	ttmem_alloc(0, TTMEM_SYSTEM_MEMORY, ID, 0x1000, 0);
-}
-
-static void act_alloc_l1_small(void)
-{
-	ttmem_alloc(0, TTMEM_L1_SMALL, ID, 0x1000, 100);
-}
-
-static void act_alloc_trace(void)
-{
-	ttmem_alloc(0, TTMEM_TRACE, ID, 0x1000, 100);
+	ttmem_alloc(0, kind_now, ID, 0x1000, 100);
 }
 
 static void act_alloc_big(void)
 {
-	ttmem_alloc(0, TTMEM_DRAM, ID, 0x1000, BIG);
+	ttmem_alloc(0, kind_now, ID, 0x1000, BIG);
 }
 
 static void act_alloc_charged(void)
 {
-	ttmem_alloc_charged(0, TTMEM_DRAM, ID, 0x1000, 100, 128);
+	ttmem_alloc_charged(0, kind_now, ID, 0x1000, 100, 128);
 }
 
-static void act_free_dram(void)
+static void act_free(void)
 {
-	ttmem_free(0, TTMEM_DRAM, ID);
-}
-
-static void act_free_trace(void)
-{
-	ttmem_free(0, TTMEM_TRACE, ID);
+	ttmem_free(0, kind_now, ID);
 }
 
 static void act_alloc_bad_kind(void)
@@ -157,20 +136,9 @@ static void act_cb_free_all(void)
 	ttmem_cb_free_all(0);
 }
 
-static void act_kernel_application(void)
+static void act_kernel_load(void)
 {
-	ttmem_kernel_load(0, ID + 2, TTMEM_KERNEL_APPLICATION, 5, 5, 0);
-}
-
-static void act_kernel_fabric(void)
-{
-	ttmem_kernel_load(
-		0, ID + 2, TTMEM_KERNEL_FABRIC, 5, 5, TTMEM_KERNEL_IN_RING);
-}
-
-static void act_kernel_dispatch_type(void)
-{
-	ttmem_kernel_load(0, ID + 2, TTMEM_KERNEL_DISPATCH, 5, 5, 0);
+	ttmem_kernel_load(0, ID + 2, type_now, 5, 5, type_now % 2);
 }
 
 static void act_kernel_again(void)
@@ -467,19 +435,14 @@ static void act_exit(void)
 }
 
 static const struct scenario scenarios[] = {
-	{ "alloc dram", prepare_nothing, act_alloc_dram, 0 },
-	{ "alloc l1", prepare_nothing, act_alloc_l1, 0 },
-	{ "alloc system memory", prepare_nothing, act_alloc_system, 0 },
-	{ "alloc l1_small", prepare_nothing, act_alloc_l1_small, 0 },
-	{ "alloc trace", prepare_nothing, act_alloc_trace, 0 },
+	{ "alloc", prepare_nothing, act_alloc, 0 },
 	{ "alloc a big one", prepare_nothing, act_alloc_big, 0 },
 	{ "alloc charged", prepare_nothing, act_alloc_charged, 0 },
-	{ "replace a buffer", prepare_buffers, act_alloc_dram, 0 },
+	{ "replace a buffer", prepare_buffers, act_alloc, 0 },
 	{ "replace by a big one", prepare_buffers, act_alloc_big, 0 },
-	{ "free", prepare_buffers, act_free_dram, 0 },
-	{ "free trace", prepare_buffers, act_free_trace, 0 },
-	{ "free a big one", prepare_big_buffer, act_free_dram, 0 },
-	{ "free unknown", prepare_nothing, act_free_dram, 0 },
+	{ "free", prepare_buffers, act_free, 0 },
+	{ "free a big one", prepare_big_buffer, act_free, 0 },
+	{ "free unknown", prepare_nothing, act_free, 0 },
 	{ "alloc of a bad kind", prepare_nothing, act_alloc_bad_kind, 0 },
 	{ "alloc too big", prepare_nothing, act_alloc_overflow, 0 },
 	{ "cb alloc", prepare_program, act_cb_alloc, 0 },
@@ -487,10 +450,7 @@ static const struct scenario scenarios[] = {
 	{ "cb replace", prepare_program, act_cb_replace, 0 },
 	{ "cb free", prepare_program, act_cb_free, 0 },
 	{ "cb free all", prepare_program, act_cb_free_all, 0 },
-	{ "kernel load", prepare_program, act_kernel_application, 0 },
-	{ "fabric kernel load", prepare_program, act_kernel_fabric, 0 },
-	{ "dispatch kernel load", prepare_program, act_kernel_dispatch_type,
-		0 },
+	{ "kernel load", prepare_program, act_kernel_load, 0 },
 	{ "kernel dispatched", prepare_program, act_kernel_again, 0 },
 	{ "kernel replace", prepare_program, act_kernel_replace, 0 },
 	{ "kernel unload", prepare_program, act_kernel_unload, 0 },
@@ -530,9 +490,9 @@ static const struct scenario scenarios[] = {
 	{ "mark", prepare_nothing, act_mark, 0 },
 	{ "usage, status, peak reset", prepare_device, act_usage, UNTOUCHED },
 	{ "start", prepare_nothing, act_start, STARTS },
-	{ "start by the first event", prepare_nothing, act_alloc_dram, STARTS },
-	{ "lanes grow", prepare_nothing, act_alloc_dram, IN_THREAD },
-	{ "slots grow", prepare_full_slots, act_alloc_dram, 0 },
+	{ "start by the first event", prepare_nothing, act_alloc, STARTS },
+	{ "lanes grow", prepare_nothing, act_alloc, IN_THREAD },
+	{ "slots grow", prepare_full_slots, act_alloc, 0 },
 	{ "blocks grow", prepare_full_blocks, act_last_device, 0 },
 	{ "names grow", prepare_full_names, act_scope_alloc, 0 },
 	{ "stop", prepare_nothing, act_stop, ENDS },

@@ -3,7 +3,7 @@
  * A process killed at any of the places where its state changes leaves a segment
  * that reads well, in which at most one operation per lane is half done, and whose
  * lock is free. Each scenario is run once to see by which places it comes, then
- * once for each of them to be killed there, and all that in rounds: with more or
+ * once for each label to be killed there, and all that in rounds: with more or
  * fewer objects there already, with a ring about to wrap, beside another thread,
  * and in another thread.
  */
@@ -250,6 +250,8 @@ static bool child_run(const struct scenario *scenario,
 	progress->points = 0;
 	progress->ready = false;
 	kill_at = at;
+	kind_now = (enum ttmem_kind)((setting - settings) % 5);
+	type_now = (enum ttmem_kernel_type)((setting - settings) % 3);
 	fflush(NULL);
 	pid = fork();
 	TEST_ASSERT_TRUE(pid >= 0);
@@ -269,7 +271,7 @@ static unsigned crowd_left(const struct segment *segment)
 
 	for (i = 0; i < segment->objects_len; i++)
 		crowd += segment->objects[i].figure == TTMEM_FIGURE_DRAM &&
-			segment->objects[i].id < ID - 1;
+			segment->objects[i].id < OTHER_ID;
 	return crowd;
 }
 
@@ -382,19 +384,39 @@ static unsigned points_count(
 	return progress->points;
 }
 
+/*
+ * Once at each label. Where it comes by a label more than once, another time is
+ * chosen in each round.
+ */
+static void round_run(const struct scenario *scenario, unsigned round)
+{
+	const struct setting *setting = &settings[round % ROUNDS];
+	unsigned points = points_count(scenario, setting), at, same, i;
+	const char *seen[POINTS_MAX];
+
+	memcpy(seen, progress->labels, sizeof(seen));
+	for (at = 0; at < points; at++) {
+		unsigned before = 0;
+
+		for (i = 0, same = 0; i < points; i++) {
+			if (strcmp(seen[i], seen[at]) != 0)
+				continue;
+			before += i < at;
+			same++;
+		}
+		if (round % same == before)
+			kill_once(scenario, setting, at + 1);
+	}
+}
+
 static uint64_t scenario_run(const struct scenario *scenario, uint64_t rounds)
 {
 	uint64_t kills = 0;
-	unsigned i, at, points;
+	unsigned i;
 
 	places_len = 0;
-	for (i = 0; i < rounds; i++) {
-		const struct setting *setting = &settings[i % ROUNDS];
-
-		points = points_count(scenario, setting);
-		for (at = 1; at <= points; at++)
-			kill_once(scenario, setting, at);
-	}
+	for (i = 0; i < rounds; i++)
+		round_run(scenario, i);
 	for (i = 0; i < places_len; i++) {
 		struct place *place = &places[i];
 		uint64_t tries = 4 * rounds;
