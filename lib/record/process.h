@@ -80,8 +80,9 @@ struct ttm_scope {
  */
 struct ttm_seat {
 	_Alignas(128) uint64_t owner;
-	uint32_t depth;      /* of nested hooks: which lane is in use */
-	uint32_t scopes_len; /* may exceed what is kept */
+	struct ttm_process *process; /* set before a thread has it */
+	uint32_t depth;              /* of nested hooks: which lane is in use */
+	uint32_t scopes_len;         /* may exceed what is kept */
 	struct ttm_scope scopes[TTM_SCOPES_MAX];
 	struct ttm_lane *lanes[TTM_DEPTHS];
 };
@@ -107,8 +108,6 @@ struct ttm_link {
 };
 
 struct ttm_process {
-	uint64_t instance; /* never 0, never twice in a line of forks */
-
 	/* the segment */
 	uint32_t fd; /* a descriptor, which may change: see extent.c */
 	dev_t device;

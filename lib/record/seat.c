@@ -16,7 +16,7 @@
 /* Below this glibc keeps thread-specific values without allocating. */
 #define KEYS_WITHOUT_MALLOC 32u
 
-__thread struct ttm_self ttm_self
+__thread struct ttm_seat *ttm_self
 	__attribute__((tls_model(TTM_TLS_MODEL), visibility("hidden")));
 
 static pthread_key_t seat_key;
@@ -199,10 +199,11 @@ static struct ttm_seat *seat_find(struct ttm_process *process)
 	return seat;
 }
 
-static void seat_settle(struct ttm_seat *seat)
+static void seat_settle(struct ttm_process *process, struct ttm_seat *seat)
 {
 	uint32_t depth;
 
+	seat->process = process;
 	ttm_store32(&seat->depth, 0); /* relaxed: ours */
 	seat->scopes_len = 0;
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
@@ -217,15 +218,19 @@ static void seat_vacate(struct ttm_seat *seat)
 	ttm_store_release(&seat->owner, 0);
 }
 
-/*
- * From the first line on the thread has no seat: a handler that comes now takes
- * another. Its seat is not cleared, for the handler may just have set it.
- */
+static bool thread_has_seat(const struct ttm_process *process)
+{
+	const struct ttm_seat *seat = ttm_self;
+
+	return seat && seat->process == process;
+}
+
+/* From the first line on a handler finds no seat and takes another. */
 static void seat_give_up(struct ttm_process *process, struct ttm_seat *seat)
 {
 	uint32_t depth;
 
-	ttm_self.instance = 0;
+	ttm_self = NULL;
 	ttm_fence_signal();
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
 		if (seat->lanes[depth])
@@ -240,16 +245,15 @@ static void seat_leave(void *value)
 
 	ttm_hold(&hold);
 	/* Otherwise of a process that was stopped, or of our parent. */
-	if (process && ttm_self.instance == process->instance &&
-		ttm_self.seat == value)
+	if (process && thread_has_seat(process) && ttm_self == value)
 		seat_give_up(process, value);
 	ttm_release(&hold);
 }
 
 bool ttm_hook_is_running(const struct ttm_process *process)
 {
-	return ttm_self.instance == process->instance &&
-		ttm_load32(&ttm_self.seat->depth) > 0; /* relaxed: ours */
+	return thread_has_seat(process) &&
+		ttm_load32(&ttm_self->depth) > 0; /* relaxed: ours */
 }
 
 void ttm_seat_key_make(void)
@@ -258,24 +262,18 @@ void ttm_seat_key_make(void)
 		seat_key < KEYS_WITHOUT_MALLOC;
 }
 
-/*
- * A handler may come anywhere in here and sit down, too. It then stays: whoever
- * finds that ttm_self has changed gives the own seat back.
- */
+/* If a handler comes anywhere in here and sits down, too, then it stays. */
 static bool thread_sit_down(struct ttm_process *process)
 {
-	struct ttm_seat *before = ttm_self.seat, *seat = seat_find(process);
+	struct ttm_seat *before = ttm_self, *seat = seat_find(process);
 
 	if (!seat)
-		return ttm_self.instance == process->instance;
-	seat_settle(seat);
-	if (ttm_pointer_replace((void **)&ttm_self.seat, before, seat))
-		ttm_self.instance = process->instance;
-	ttm_fence_signal();
-	if (ttm_self.seat != seat)
+		return thread_has_seat(process);
+	seat_settle(process, seat);
+	if (!ttm_pointer_replace((void **)&ttm_self, before, seat))
 		seat_vacate(seat);
 	if (seat_key_works)
-		pthread_setspecific(seat_key, ttm_self.seat);
+		pthread_setspecific(seat_key, ttm_self);
 	return true;
 }
 
@@ -297,7 +295,7 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 		process = ttm_process_start_lazily();
 	if (!process)
 		return false;
-	if (ttm_self.instance == process->instance || thread_sit_down(process))
+	if (thread_has_seat(process) || thread_sit_down(process))
 		return true;
 	lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);
 	return false;

@@ -11,13 +11,12 @@
 #include "record/lane.h"
 #include "record/process.h"
 
-/* At most 16 bytes, or dlopen from Python and friends fails. */
-struct ttm_self {
-	struct ttm_seat *seat;
-	uint64_t instance; /* of the process that the seat belongs to */
-};
-
-extern __thread struct ttm_self ttm_self
+/*
+ * The seat of this thread, or one of a process that is over (stopped, or of our
+ * parent): the seat knows. One word, so that a handler finds it changed or not.
+ * Small: with more than 16 bytes dlopen from Python and friends fails.
+ */
+extern __thread struct ttm_seat *ttm_self
 	__attribute__((tls_model(TTM_TLS_MODEL), visibility("hidden")));
 
 enum ttm_entry {
@@ -49,13 +48,10 @@ static inline bool ttm_hook_enter(
 	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
-	struct ttm_seat *seat = ttm_self.seat;
+	struct ttm_seat *seat = ttm_self;
 	uint32_t depth;
 
-	/* The seat first: a handler may sit down elsewhere in between, and then
-	 * the instance is another. */
-	ttm_fence_signal();
-	if (TTM_UNLIKELY(!process || ttm_self.instance != process->instance)) {
+	if (TTM_UNLIKELY(!process || !seat || seat->process != process)) {
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}

@@ -27,7 +27,6 @@ int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
 uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
 void *ttm_root_place;        /* struct ttm_root */
-static uint64_t instances;   /* not wiped by fork: see ttm_process.instance */
 static uint32_t start_error; /* errno of the last failed start */
 
 static void switch_show(void)
@@ -120,7 +119,6 @@ static int process_make(
 	if (!process)
 		return -ENOMEM;
 	process->fd = TTM_NO_DESCRIPTOR;
-	process->instance = ttm_fetch_add(&instances, 1) + 1;
 	r = ttm_index_init(process);
 	if (r == 0) {
 		r = ttm_segment_create(process, dir, max_bytes);

@@ -161,7 +161,7 @@ static void on_signal(int number)
 		&self->serial, 1, memory_order_relaxed);
 	uint64_t id = (uint64_t)(self->number + 1) << 48 | serial;
 	/* What the handler interrupted is the same for all its hooks. */
-	uint32_t depth = ttm_self.seat->depth;
+	uint32_t depth = ttm_self->depth;
 	unsigned which = (unsigned)(stress_mix(serial) % 5);
 	uint64_t bytes;
 	unsigned hooks;
