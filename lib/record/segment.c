@@ -224,11 +224,11 @@ static bool segment_has_survivors(struct ttm_process *process)
 }
 
 /*
- * Gives back what will hardly be read: history without an aggregator, and slots
- * without an object. The survivors, names and counters stay, and so does all of a
- * small segment.
+ * Gives back what will hardly be read: history without an aggregator, and if no more
+ * can come also slots without an object. The survivors, names and counters stay, and
+ * so does all of a small segment.
  */
-static void segment_shrink(struct ttm_process *process)
+static void segment_shrink(struct ttm_process *process, bool slots)
 {
 	uint32_t i, type;
 
@@ -241,13 +241,13 @@ static void segment_shrink(struct ttm_process *process)
 		/* relaxed: extents that are being made now stay */
 		type = TTM_EXTENT_TYPE(ttm_load32(&process->directory[i]));
 		if (type == TTM_EXTENT_LANE ||
-			(type == TTM_EXTENT_SLOTS &&
+			(slots && type == TTM_EXTENT_SLOTS &&
 				!slots_have_survivors(process->extents[i])))
 			ttm_extent_give_back(process, i);
 	}
 }
 
-void ttm_segment_end(struct ttm_process *process)
+void ttm_segment_end(struct ttm_process *process, bool stopped)
 {
 	int directory;
 
@@ -261,7 +261,7 @@ void ttm_segment_end(struct ttm_process *process)
 	/* An aggregator takes care of it, and reads it first. */
 	if (!ttm_directory_is_served(directory)) {
 		if (segment_has_survivors(process))
-			segment_shrink(process);
+			segment_shrink(process, stopped);
 		else
 			unlinkat(directory, process->file_name, 0);
 	}

@@ -23,10 +23,11 @@ int ttm_segment_name(struct ttm_process *process);
 void ttm_segment_discard(struct ttm_process *process);
 
 /*
- * The end of a process or of tracking: marks it ended, and removes the file if no
- * object is live and no aggregator serves the directory.
+ * The end of a process, or of tracking (`stopped`: no more hooks): marks it ended.
+ * Where no aggregator serves the directory, removes the file if no object is live,
+ * and otherwise gives back what is not needed.
  */
-void ttm_segment_end(struct ttm_process *process);
+void ttm_segment_end(struct ttm_process *process, bool stopped);
 
 /* In a forked child: whatever is written from now on, the parent does not see. */
 void ttm_segment_make_private(struct ttm_process *process);

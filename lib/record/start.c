@@ -145,7 +145,7 @@ static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 {
 	if (!ttm_pointer_clear(&root->process, process))
 		return false;
-	ttm_segment_end(process);
+	ttm_segment_end(process, true);
 	ttm_segment_close(process);
 	ttm_segment_let_go(process);
 	return true;
@@ -469,5 +469,5 @@ __attribute__((destructor)) static void library_exit(void)
 	struct ttm_process *process = ttm_process_now();
 
 	if (process)
-		ttm_segment_end(process);
+		ttm_segment_end(process, false);
 }

@@ -268,9 +268,9 @@ static inline int leftovers_lock(const char *name)
 /* Dead segments of somewhat more than 64 MiB; returns how many. */
 static inline uint64_t leftovers_overfill(struct leftover *left, uint64_t max)
 {
-	uint64_t n = 0;
+	uint64_t live = leftovers_size(NULL), n = 0;
 
-	while (leftovers_size(NULL) <= LEFTOVERS_MOST) {
+	while (leftovers_size(NULL) - live <= LEFTOVERS_MOST) {
 		TEST_ASSERT_TRUE(n < max);
 		leftover_make(LEFTOVER_IS_KILLED, 40000, 5);
 		left[n++] = *leftover_shared;

@@ -422,7 +422,7 @@ static void first_of_process(void)
 /* Thousands of places: some of them. */
 static void test_handler_anywhere_in_a_processes_first_hook(void)
 {
-	size_t runs = test_scale(600);
+	size_t runs = test_scale(300);
 	size_t i;
 
 	life_run(start_trace);
