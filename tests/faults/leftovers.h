@@ -265,10 +265,11 @@ static inline int leftovers_lock(const char *name)
 	return fd;
 }
 
-/* Dead segments of somewhat more than 64 MiB; returns how many. */
-static inline uint64_t leftovers_overfill(struct leftover *left, uint64_t max)
+/* Dead segments of somewhat more than 64 MiB beside live ones; how many. */
+static inline uint64_t leftovers_overfill(
+	struct leftover *left, uint64_t max, uint64_t live)
 {
-	uint64_t live = leftovers_size(NULL), n = 0;
+	uint64_t n = 0;
 
 	while (leftovers_size(NULL) - live <= LEFTOVERS_MOST) {
 		TEST_ASSERT_TRUE(n < max);

@@ -103,14 +103,14 @@ static void tidied_size_is_right(void)
 /* Each time, and it adds up. */
 static void test_tidying_leaves_half(void)
 {
-	uint64_t len = leftovers_overfill(left, MANY), lost;
+	uint64_t len = leftovers_overfill(left, MANY, 0), lost;
 
 	leftover_make(LEFTOVER_EXITS, 0, 0);
 	tidied_size_is_right();
 	lost = leftovers_lost().segments;
 	TEST_ASSERT_TRUE(lost > 0);
 	lost_is(dropped(len));
-	len += leftovers_overfill(left + len, MANY);
+	len += leftovers_overfill(left + len, MANY, 0);
 	leftover_make(LEFTOVER_EXITS, 0, 0);
 	tidied_size_is_right();
 	TEST_ASSERT_TRUE(leftovers_lost().segments > lost);
@@ -160,7 +160,7 @@ static void test_segments_of_live_processes_stay(void)
 
 	leftover_keep(40000, 4, false, &live[0]);
 	leftover_keep(40000, 4, true, &live[1]);
-	len = leftovers_overfill(left, MANY);
+	len = leftovers_overfill(left, MANY, leftovers_size(NULL));
 	leftover_make(LEFTOVER_EXITS, 0, 0);
 	TEST_ASSERT_TRUE(leftovers_lost().segments > 0);
 	leftover_is_whole(&live[0].left);
@@ -202,7 +202,7 @@ static void test_other_files_are_left_alone(void)
 		TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 4096));
 		close(fd);
 	}
-	leftovers_overfill(left, MANY);
+	leftovers_overfill(left, MANY, 0);
 	leftover_make(LEFTOVER_EXITS, 0, 0);
 	TEST_ASSERT_TRUE(leftovers_lost().segments > 0);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

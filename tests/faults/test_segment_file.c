@@ -90,7 +90,7 @@ static void test_umask_does_not_shut_the_count_of_losses(void)
 	char path[256];
 
 	TEST_ASSERT_EQUAL_INT(0, mkdir(leftovers_user, 0700));
-	leftovers_overfill(left, 64);
+	leftovers_overfill(left, 64, 0);
 	before = umask(0777);
 	leftover_make(LEFTOVER_EXITS, 0, 0);
 	umask(before);

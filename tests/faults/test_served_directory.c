@@ -66,7 +66,7 @@ static void test_large_segment_is_not_given_back(void)
 static void test_dead_segments_stay(void)
 {
 	int server = leftovers_lock("ttmemd.lock");
-	uint64_t len = leftovers_overfill(left, MANY);
+	uint64_t len = leftovers_overfill(left, MANY, 0);
 
 	leftover_make(LEFTOVER_EXITS, 10, 2);
 	leftover_is_whole(leftover_shared);
@@ -107,7 +107,7 @@ static void test_lock_elsewhere_in_the_file_serves_nobody(void)
 static void test_another_who_tidies_is_left_alone(void)
 {
 	int other = leftovers_lock("lost");
-	uint64_t len = leftovers_overfill(left, MANY);
+	uint64_t len = leftovers_overfill(left, MANY, 0);
 
 	leftover_make(LEFTOVER_EXITS, 10, 2);
 	leftover_is_whole(leftover_shared);

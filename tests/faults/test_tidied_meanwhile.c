@@ -72,7 +72,7 @@ static void counted_once_and_no_more_than_needed(uint64_t len)
 
 static void test_measured_before_another_tidied(void)
 {
-	uint64_t len = leftovers_overfill(left, MANY);
+	uint64_t len = leftovers_overfill(left, MANY, 0);
 
 	step_in = true;
 	leftover_make(LEFTOVER_EXITS, 0, 0);
@@ -81,7 +81,7 @@ static void test_measured_before_another_tidied(void)
 
 static void test_many_at_once(void)
 {
-	uint64_t len = leftovers_overfill(left, MANY);
+	uint64_t len = leftovers_overfill(left, MANY, 0);
 	pid_t pids[AT_ONCE];
 	int gate[2], status, i;
 	char byte;

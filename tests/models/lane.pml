@@ -15,7 +15,8 @@
  *
  *   always   an accepted record is untorn and the one of its index; intent and
  *            tail never go back; 0 <= intent - tail <= 2, where PSO may show the
- *            next intent before the last tail: 3
+ *            next intent before the last tail: 3, and an adopted lane may lag by
+ *            one operation until its next
  *   at rest  0 <= intent - tail <= 2, every record below tail that is not older
  *            than the capacity is there and whole
  */
@@ -57,12 +58,19 @@ chan buffer[CELLS] = [2] of { byte };
 #endif
 #endif
 
+/* Who ends between lane->tail and control->tail leaves the next one a tail that lags. */
+#ifdef ADOPT
+#define LAG 2
+#else
+#define LAG 0
+#endif
+
 #if defined(NO_RELEASE_FENCE)
 #define AHEAD RECORDS	/* to see what it does to the records */
 #elif defined(TSO)
-#define AHEAD 2
+#define AHEAD (2 + LAG)
 #else
-#define AHEAD 3
+#define AHEAD (3 + LAG)
 #endif
 
 /* A store arrives. */
@@ -184,12 +192,9 @@ proctype Adopter()
 	gone == 2;
 	DRAINED;	/* the seat's CAS has passed on what was stored */
 #ifdef ADOPT
-#ifndef ADOPT_PRIVATE_TAIL
-	tail = memory[TAIL];	/* its own may be ahead of what was stored */
-#endif
 #ifndef ADOPT_AS_IS
 	do
-	:: memory[INTENT] > tail -> lane_write(0); lane_end(1)
+	:: memory[INTENT] != tail -> lane_write(0); lane_end(1)
 	:: else -> break
 	od;
 #endif

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects come, are replaced, and go: lib/record/object.c and index.c.
+ * Objects come, are replaced, and go: lib/record/object.h, object.c, index.h.
  *
  * Threads put and remove objects of one or two keys. A slot's generation tells its
  * state: 0 free, 1 writing, 2 live, 3 free again ... A place is an entry of the
- * key's bucket: 0, or key and slot. The supply is a set, from which anybody may
- * take any slot: more than the caches of the lanes and the stack allow. One epoch.
+ * key's bucket: 0, or key and slot. Whoever takes a slot or a place takes the first
+ * that is free, with ANY any. One epoch.
  *
- * A scenario (see the end) is a list of operations for each thread, and says which
- * final states are right. What is checked:
+ * A scenario (object_scenarios.h) is a list of operations for each thread. Checked:
  *
  *   always   a slot that comes back to the supply was not there, nobody writes a
  *            slot that is not its own, an entry that is cleared is the slot's own
  *   at rest  at most one live slot per key; it has one entry, other slots none;
  *            every slot is live or in the supply; allocs - frees == live slots;
- *            puts == allocs + dispatches; and what is live is what some order of
- *            the operations leaves, where one that began after another had
- *            returned comes after it
+ *            puts == allocs + dispatches
+ *   ORDER    what is live at rest is what some order of the operations leaves, where
+ *            one that began after another had returned comes after it
+ *
+ * STRICT: rules under which ORDER holds in more scenarios than with the code's. See
+ * README.md.
  *
  * Memory is sequentially consistent, for each word that passes something on is
  * stored with release (or a CAS) and loaded with acquire. The exception is the CAS
@@ -155,16 +157,16 @@ inline found_next(except, wanted)
 }
 
 /*
- * is_later(): the signed difference of the turns, then the slot. Half way round
- * neither turn is the later one: that is a tie, too.
+ * is_later(): the signed difference of the turns, then the slot. Half way round each
+ * turn is earlier than the other, unless that is a tie, too.
  */
 #define TURN_DIFF(a, b) (((a) + TURNS - (b)) % TURNS)
 #define TURN_MORE(a, b) \
 	(TURN_DIFF(a, b) != 0 && TURN_DIFF(a, b) < TURNS / 2)
-#ifdef HALF_WAY_IS_EARLIER
-#define TURN_TIE(a, b) ((a) == (b))
-#else
+#ifdef STRICT
 #define TURN_TIE(a, b) (TURN_DIFF(a, b) % (TURNS / 2) == 0)
+#else
+#define TURN_TIE(a, b) ((a) == (b))
 #endif
 #define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
 	(TURN_MORE(a_turn, b_turn) || \
@@ -174,15 +176,15 @@ inline found_next(except, wanted)
 #define RIVAL_EARLIER (!RIVAL_LATER)
 
 /*
- * May a put end an earlier rival? If its own object still stands now that the rival
- * has been seen, or if it saw the rival before it went in itself. Otherwise the
- * rival may have come after a remove that took our object.
+ * May a put end an earlier rival? STRICT: if its own object still stands now that the
+ * rival has been seen, or if it saw the rival before it went in itself. Otherwise
+ * the rival may have come after a remove that took our object.
  */
-#ifdef DEAD_REPLACES
-#define MAY_END true
+#ifdef STRICT
+#define MAY_END(s, g) \
+	(generation[mine] == mine_gen || (b_gen == (g) && b_slot == (s)))
 #else
-#define MAY_END (generation[mine] == mine_gen || \
-	(b_gen == f_gen && b_slot == f_slot))
+#define MAY_END(s, g) true
 #endif
 
 /* slot_free(): sets `won`. */
@@ -267,8 +269,8 @@ inline swap_with_latest()
 	i = 0
 }
 
-#ifdef REMOVE_ONE
-/* The first that is found. */
+#ifndef STRICT
+/* ttm_object_remove(): the first that is found */
 inline remove()
 {
 	at = 0;
@@ -287,8 +289,8 @@ inline remove()
 }
 #else
 /*
- * ttm_object_remove(): of several that are live the latest is the object. The
- * earlier ones are ended as replaced while it stands, and it goes last.
+ * Of several that are live the latest is the object. The earlier ones are ended as
+ * replaced while it stands, and it goes last.
  */
 inline remove()
 {
@@ -388,8 +390,7 @@ inline index_insert()
 #ifdef TURN_OF_LAST
 #define TURN_FROM_THIS true
 #else
-#define TURN_FROM_THIS \
-	(b_gen == 0 || IS_LATER(f_turn, f_slot, b_turn, b_slot))
+#define TURN_FROM_THIS (b_gen == 0 || TURN_MORE(f_turn, b_turn))
 #endif
 
 inline put_is_dispatch()
@@ -472,87 +473,68 @@ inline put_superseded()
 	won = false
 }
 
-/* put_takes_over(): sets `over` */
-inline put_takes_over()
-{
-	at = 0;
-	do
-	:: found_next(mine, RIVAL_EARLIER && f_value == OP_VALUE(op[my]));
-	   if
-	   :: f_place == NONE -> break
-	   :: else ->
-		if
-		:: MAY_END -> slot_free(f_slot, f_gen, f_place)
-		:: else
-		fi;
-		if
-		:: won ->
-			free_commit(f_slot, 0);
-			dispatches++;
-			won = false;
-			over = true;
-			break
-		:: else
-		fi
-	   fi
-	od
-}
-
-/* put_replaces(): sets `over` */
+/* put_replaces(), on e_slot */
 inline put_replaces()
 {
-	at = 0;
-	found_next(mine, RIVAL_EARLIER);
 	if
-	:: f_place != NONE ->
-		if
-		:: MAY_END -> slot_free(f_slot, f_gen, f_place)
-		:: else
-		fi;
-		if
-		:: won ->
-			free_commit(f_slot, 1);
-			allocs++;
-			won = false;
-			over = true
-		:: else
-		fi
+	:: MAY_END(e_slot, e_gen) -> slot_free(e_slot, e_gen, e_place)
 	:: else
-	fi
+	fi;
+	if
+	:: !won -> allocs++
+	:: won && KERNELS && e_value == OP_VALUE(op[my]) ->
+		free_commit(e_slot, 0);
+		dispatches++
+	:: else ->
+		free_commit(e_slot, 1);
+		allocs++
+	fi;
+	won = false
 }
 
 /* put_settle() */
 inline put_settle()
 {
 	at = 0;
-	found_next(mine, RIVAL_LATER);
+	do
+	:: found_next(mine, true);
+	   if
+	   :: f_place == NONE -> break
+	   :: f_place != NONE && RIVAL_LATER ->
+		put_superseded();
+		over = true;
+		break
+	   :: else ->
+		d_step {
+			e_slot = f_slot;
+			e_gen = f_gen;
+			e_place = f_place;
+			e_value = f_value;
+			rivals++
+		}
+	   fi
+	od;
 	if
-	:: f_place != NONE -> put_superseded()
+	:: over -> over = false
+	:: !over && rivals == 0 -> allocs++
 	:: else ->
+		put_replaces();
 		if
-		:: KERNELS -> put_takes_over()
+		:: rivals > 1 ->
+			at = 0;
+			do
+			:: found_next(mine, RIVAL_EARLIER);
+			   if
+			   :: f_place == NONE -> break
+			   :: else ->
+				if
+				:: MAY_END(f_slot, f_gen) -> found_end()
+				:: else
+				fi
+			   fi
+			od
 		:: else
-		fi;
-		if
-		:: !over -> put_replaces()
-		:: else
-		fi;
-		if
-		:: !over -> allocs++
-		:: else -> over = false
-		fi;
-		at = 0;
-		do
-		:: found_next(mine, RIVAL_EARLIER);
-		   if
-		   :: f_place == NONE -> break
-		   :: else ->
-			if
-			:: MAY_END -> found_end()
-			:: else
-			fi
-		   fi
-		od
+		fi
 	fi
 }
 
@@ -601,11 +583,7 @@ inline put_boldly()
 	if
 	:: rival ->
 		at = 0;
-		found_next(mine, RIVAL_EARLIER);
-		if
-		:: f_place == NONE -> at = 0; found_next(mine, RIVAL_LATER)
-		:: else
-		fi;
+		found_next(mine, true);
 		if
 		:: f_place != NONE -> put_withdraw()
 		:: else
@@ -630,6 +608,7 @@ proctype Thread(byte me)
 	byte at, e, f_place, f_slot, f_gen, f_key, f_turn, f_value;
 	byte i;
 	byte b_gen, b_slot, b_turn, b_place;	/* the latest seen */
+	byte e_slot, e_gen, e_place, e_value, rivals;	/* the last earlier one */
 	bool won, over, rival;
 
 	do
@@ -650,6 +629,7 @@ proctype Thread(byte me)
 			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
 			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
 			b_gen = 0; b_slot = 0; b_turn = 0; b_place = 0;
+			e_slot = 0; e_gen = 0; e_place = 0; e_value = 0; rivals = 0;
 			won = false; over = false; rival = false
 		}
 	od;
@@ -703,7 +683,7 @@ inline check_rest()
 				s++
 			:: else -> break
 			od;
-#ifndef ANY_ORDER
+#ifdef ORDER
 			assert(right);
 #endif
 			k++

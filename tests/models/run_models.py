@@ -33,9 +33,6 @@ def mutants(model, *variants):
     return [Case(model, v.split(), True) for v in variants]
 
 
-# As the code was first written: see README.md.
-FIRST = 'HALF_WAY_IS_EARLIER TURN_OF_LAST DEAD_REPLACES REMOVE_ONE ANY_ORDER'
-
 CASES = (
     holds('lane', 'TSO', '', 'CAPACITY=3', 'TSO ADOPT', 'ADOPT') +
     mutants('lane',
@@ -43,8 +40,7 @@ CASES = (
             'TAIL_FIRST', 'TSO TAIL_FIRST',
             'NO_TAIL_ACQUIRE', 'NO_ACQUIRE_FENCE', 'TSO NO_ACQUIRE_FENCE',
             'INTENT_EARLY', 'TSO INTENT_EARLY',
-            'TAIL_AGAIN', 'TSO TAIL_AGAIN',
-            'ADOPT ADOPT_AS_IS', 'ADOPT ADOPT_PRIVATE_TAIL') +
+            'TAIL_AGAIN', 'TSO TAIL_AGAIN', 'ADOPT ADOPT_AS_IS') +
     holds('mirror', '', 'CAPACITY=2', 'LANES=2 CANCEL') +
     mutants('mirror',
             'FREE_KEEPS_GENERATION', 'NO_EQUAL_RULE', 'NO_GENERATION_RULE',
@@ -54,30 +50,30 @@ CASES = (
     holds('nesting', '') +
     mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
     holds('seat', '') +
-    mutants('seat', 'RETURN_BEFORE_LEAVE', 'FORGET_SEAT', 'REAP_OWN') +
+    mutants('seat', 'RETURN_BEFORE_LEAVE', 'SIT_WITHOUT_CAS', 'REAP_OWN') +
     holds('supply', '', 'THREADS=3 CHANGES=2') +
     mutants('supply', 'NO_TAG', 'LINK_AFTER_CAS') +
     holds('object',
-          'PUT_PUT ANY', 'REPLACE_REPLACE ANY', 'REPLACE_REMOVE ANY',
-          'REMOVE_REMOVE ANY', 'PUT_CYCLE ANY', 'REPLACE_CYCLE ANY',
-          'PUT_UNDO ANY', 'REPLACE_TWICE', 'REMOVE_REUSE ANY', 'CYCLE_CYCLE',
-          'TWO_KEYS ANY', 'TURN_WRAP ANY',
-          'PUT_PUT BOLD=1', 'REPLACE_REPLACE BOLD=1', 'REPLACE_REMOVE BOLD=1',
-          'PUT_CYCLE BOLD=1', 'REPLACE_CYCLE BOLD=1', 'PUT_UNDO BOLD=1',
-          'REMOVE_REUSE BOLD=1',
-          'LOAD2 ANY', 'LOAD2_TWICE', 'LOAD_CYCLE ANY', 'LOAD_OTHER',
-          'LOAD3', 'LOAD2_UNLOAD',
-          'REPLACE_CYCLE ANY ' + FIRST, 'PUT_CYCLE BOLD=1 ' + FIRST,
-          'LOAD_CYCLE ANY ' + FIRST) +
+          # CBs, and kernels of different sizes
+          'PUT_PUT ANY ORDER', 'REPLACE_REPLACE ANY ORDER',
+          'REPLACE_REMOVE ANY ORDER', 'REMOVE_REMOVE ANY ORDER',
+          'REMOVE_REUSE ANY ORDER', 'CYCLE_CYCLE ORDER', 'TWO_KEYS ANY ORDER',
+          'PUT_CYCLE ANY', 'REPLACE_CYCLE ANY', 'PUT_UNDO ANY',
+          'REPLACE_TWICE', 'TURN_WRAP ANY', 'PUT2_REMOVE',
+          # buffers
+          'PUT_PUT BOLD=1 ORDER', 'REPLACE_REPLACE BOLD=1 ORDER',
+          'PUT_CYCLE BOLD=1 ORDER', 'REMOVE_REUSE BOLD=1 ORDER',
+          'REPLACE_REMOVE BOLD=1', 'REPLACE_CYCLE BOLD=1', 'PUT_UNDO BOLD=1',
+          # kernels of one size
+          'LOAD2 ANY ORDER', 'LOAD2_TWICE ORDER', 'LOAD_OTHER ORDER',
+          'LOAD_CYCLE ANY', 'LOAD2_UNLOAD', 'LOAD3') +
     mutants('object',
             'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
             'PUT_PUT NO_FENCE_AFTER_CAS', 'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
             'REMOVE_REMOVE ANY NO_ENTRY_STANDS',
             'REMOVE_REUSE ANY RECYCLE_BEFORE_CLEAR',
             'REMOVE_REMOVE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
-            'TURN_WRAP HALF_WAY_IS_EARLIER', 'REPLACE_TWICE ANY TURN_OF_LAST',
-            'PUT_CYCLE ANY DEAD_REPLACES', 'PUT_UNDO ANY REMOVE_ONE'))
-
+            'REPLACE_TWICE ANY ORDER STRICT TURN_OF_LAST'))
 
 def run(command, folder):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
@@ -93,7 +89,9 @@ def build(case, folder):
     made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
     if made.returncode != 0 or 'Error' in made.stdout:
         return made.stdout
-    made = run(['gcc', '-O2', '-w', '-DSAFETY', f'-DMEMLIM={MEMORY_MB}',
+    # The object model takes longer to optimise than to run.
+    made = run(['gcc', '-O0' if case.model == 'object' else '-O2', '-w',
+                '-DSAFETY', '-DCOLLAPSE', f'-DMEMLIM={MEMORY_MB}',
                 '-o', 'pan', 'pan.c'], folder)
     return made.stdout if made.returncode != 0 else None
 
@@ -104,15 +102,16 @@ def judge(case, text):
     if not errors:
         return False, text[-500:]
     if errors[1] == '0':
-        if 'max search depth too small' in text or 'memory' in text.lower() \
-                and 'out of memory' in text or 'not completed' in text:
+        if re.search('search depth too small|out of memory|not completed|'
+                     'MEMLIM', text):
             return False, 'the search was cut short'
         return not case.refuted, 'holds'
     found = re.search(r'^pan:1: (.*?)(?: \(at depth \d+\))?$', text,
                       re.MULTILINE)
     found = found[1] if found else 'error'
     # Only a claim of the model counts, not a slip of the model.
-    good = case.refuted and found.startswith('assertion violated (')
+    good = case.refuted and found.startswith('assertion violated') and \
+        'array index' not in found
     return good, found
 
 

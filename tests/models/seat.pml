@@ -10,11 +10,9 @@
  * When seats of dead owners are looked for (reaping_is_due) is left open.
  *
  *   always   nobody touches a lane, or its cache, while another level or thread is
- *            between begin and commit; no slot is handed out twice; a thread that
- *            may take the fast way in has a seat, and the seat is its own
- *   at rest  each slot is handed out, or in the supply, or in a seat's cache, once
- *
- * The mutants are orders that were tried and are wrong.
+ *            between begin and commit; no slot is handed out twice; a thread's
+ *            seat is its own
+ *   at rest  each slot is handed out, or in the supply, once; all seats are vacant
  */
 #define SEATS 3
 #define DEPTHS 2
@@ -26,9 +24,7 @@
 byte running;		/* the level that runs */
 byte signals = 2;
 
-/* thread-local: ttm_self */
-byte self_seat = NOBODY;
-bool self_instance;
+byte self = NOBODY;	/* thread-local: ttm_self */
 byte specific = NOBODY;	/* the thread-specific value that ends the thread */
 
 byte owner[SEATS];
@@ -100,17 +96,31 @@ inline seat_find(tid)
 	}
 }
 
-/* thread_sit_down() */
+/* thread_sit_down(): a handler that sits down meanwhile stays where it is */
 inline sit_down()
 {
+	before = self;
 	seat_find(US);
 	if
 	:: seat == NOBODY
 	:: else ->
 		seat_settle(seat);
-		self_seat = seat;
-		self_instance = true;
-		specific = seat
+#ifdef SIT_WITHOUT_CAS
+		self = seat;
+#else
+		d_step {	/* ttm_pointer_replace */
+			won = (self == before);
+			if
+			:: won -> self = seat
+			:: else
+			fi
+		}
+		if
+		:: !won -> owner[seat] = 0
+		:: else
+		fi;
+#endif
+		specific = self
 	fi
 }
 
@@ -157,10 +167,7 @@ inline supply_return(l)
 		batch_0 = cache[(l) * 2];
 		batch_1 = cache[(l) * 2 + 1]
 	}
-	d_step {
-		assert(cache_len[l] >= n);
-		cache_len[l] = cache_len[l] - n
-	}
+	cache_len[l] = 0;
 	if
 	:: n > 0 ->
 		d_step {
@@ -184,17 +191,14 @@ inline supply_return(l)
 inline hook()
 {
 	if
-	:: !self_instance -> sit_down()
+	:: self == NOBODY -> sit_down()
 	:: else
 	fi;
 	if
-	:: !self_instance	/* no lane: lost */
+	:: self == NOBODY	/* no lane: lost */
 	:: else ->
-		seat = self_seat;
-		d_step {
-			assert(seat != NOBODY);
-			assert(owner[seat] == US)
-		}
+		seat = self;
+		assert(owner[seat] == US);
 		d = depth[seat];
 		depth[seat] = d + 1;
 		if
@@ -207,27 +211,22 @@ inline hook()
 		fi;
 		depth[seat] = d
 	fi;
-	atomic { seat = 0; d = 0; lane = 0; slot = 0 }
+	atomic { seat = 0; d = 0; lane = 0; slot = 0; before = 0; won = false }
 }
 
-/* seat_leave() */
+/* seat_leave(), seat_give_up() */
 inline seat_leave()
 {
 	if
-	:: !self_instance || self_seat != seat
+	:: self != seat
 	:: else ->
-#ifdef RETURN_BEFORE_LEAVE
-		supply_return(seat * DEPTHS);
-		supply_return(seat * DEPTHS + 1);
-		self_instance = false;
-#else
-		/* from here on a handler sits down elsewhere */
-		self_instance = false;
-		supply_return(seat * DEPTHS);
-		supply_return(seat * DEPTHS + 1);
+#ifndef RETURN_BEFORE_LEAVE
+		self = NOBODY;	/* from here on a handler sits down elsewhere */
 #endif
-#ifdef FORGET_SEAT
-		self_seat = NOBODY;
+		supply_return(seat * DEPTHS);
+		supply_return(seat * DEPTHS + 1);
+#ifdef RETURN_BEFORE_LEAVE
+		self = NOBODY;
 #endif
 		owner[seat] = 0
 	fi
@@ -235,7 +234,8 @@ inline seat_leave()
 
 proctype Level(byte me) provided (running == _pid - 1)
 {
-	byte seat, d, lane, slot, round, n, batch_0, batch_1;
+	byte seat, before, d, lane, slot, round, n, batch_0, batch_1;
+	bool won;
 
 end_0:	if
 	:: me == 1 ->
@@ -288,7 +288,7 @@ proctype Other(byte me)
 
 init
 {
-	byte i, n, l;
+	byte i;
 
 	atomic {
 		broken[0] = true;
@@ -322,6 +322,7 @@ init
 			assert(n == 1);
 			i++
 		:: else -> break
-		od
+		od;
+		assert(owner[0] == 0 && owner[1] == 0 && owner[2] == 0)
 	}
 }
