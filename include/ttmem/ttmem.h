@@ -26,7 +26,9 @@
  * seem to overlap the old one.
  *
  * Caveats: a siglongjmp() out of a signal handler that interrupted a hook uses
- * up one nesting level of that thread for good. The segment must be on tmpfs.
+ * up one nesting level of that thread for good. A raw fork system call (not the
+ * libc's fork) from a handler that interrupted a hook lets the child finish that
+ * hook on its parent's segment. The segment must be on tmpfs.
  */
 #ifndef TTMEM_TTMEM_H
 #define TTMEM_TTMEM_H
@@ -367,7 +369,7 @@ struct ttmem_usage {
  */
 TTMEM_API int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage);
 
-/* Peaks of the device start again from what is live now. */
+/* Peaks of the device start again from what is live now; an unknown one is fine. */
 TTMEM_API void ttmem_peak_reset(uint32_t device);
 
 TTMEM_END
