@@ -3,12 +3,12 @@
  * What the threads of object.pml do: SCRIPT fills op[thread * OPS + n]. Buffers have
  * a value of their own for each put; kernels with the same value are the same.
  */
-#define DO(thread, n, what) op[(thread) * OPS + (n)] = what;
+#define DO(thread, n, what) op[(thread)*OPS + (n)] = what;
 
-#if defined(PUT_PUT)			/* first allocation, twice at once */
+#if defined(PUT_PUT) /* first allocation, twice at once */
 #define THREADS 2
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2))
-#elif defined(REPLACE_REPLACE)		/* a live one, replaced twice at once */
+#elif defined(REPLACE_REPLACE) /* a live one, replaced twice at once */
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2))
@@ -20,41 +20,43 @@
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, REMOVE(0)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
-#elif defined(PUT_CYCLE)		/* one thread puts, another removes and puts */
+#elif defined(PUT_CYCLE) /* one thread puts, another removes and puts */
 #define THREADS 2
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
 #elif defined(REPLACE_CYCLE)
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 2))
-#elif defined(PUT_UNDO)			/* one thread puts, another puts and removes */
+#elif defined(PUT_UNDO) /* one thread puts, another puts and removes */
 #define THREADS 2
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(1, 1, REMOVE(0))
-#elif defined(REPLACE_TWICE)		/* and somebody else's comes in between */
+#elif defined(REPLACE_TWICE) /* and somebody else's comes in between */
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(1, 1, PUT(0, 3))
-#elif defined(REMOVE_REUSE)		/* the slot comes back under the same key */
+#elif defined(REMOVE_REUSE) /* the slot comes back under the same key */
 #define THREADS 2
 #define INITIAL 1
 #define SCRIPT DO(0, 0, REMOVE(0)) DO(1, 0, PUT(0, 1)) DO(1, 1, REMOVE(0))
 #elif defined(CYCLE_CYCLE)
 #define THREADS 2
-#define SCRIPT DO(0, 0, PUT(0, 1)) DO(0, 1, REMOVE(0)) \
-	DO(1, 0, PUT(0, 2)) DO(1, 1, REMOVE(0))
+#define SCRIPT                                                                 \
+	DO(0, 0, PUT(0, 1))                                                    \
+	DO(0, 1, REMOVE(0)) DO(1, 0, PUT(0, 2)) DO(1, 1, REMOVE(0))
 #elif defined(PUT3)
 #define THREADS 3
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(2, 0, PUT(0, 3))
 #elif defined(PUT2_REMOVE)
 #define THREADS 3
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(2, 0, REMOVE(0))
-#elif defined(TWO_KEYS)			/* slots and places change their key */
+#elif defined(TWO_KEYS) /* slots and places change their key */
 #define THREADS 2
 #define INITIAL 1
 #define KEYS 2
-#define SCRIPT DO(0, 0, REMOVE(0)) DO(0, 1, PUT(1, 1)) DO(0, 2, PUT(0, 2)) \
-	DO(1, 0, REMOVE(0))
-#elif defined(LOAD2)			/* the same kernel */
+#define SCRIPT                                                                 \
+	DO(0, 0, REMOVE(0))                                                    \
+	DO(0, 1, PUT(1, 1)) DO(0, 2, PUT(0, 2)) DO(1, 0, REMOVE(0))
+#elif defined(LOAD2) /* the same kernel */
 #define THREADS 2
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 1))
@@ -62,8 +64,9 @@
 #elif defined(LOAD2_TWICE)
 #define THREADS 2
 #define KERNELS 1
-#define SCRIPT DO(0, 0, PUT(0, 1)) DO(0, 1, PUT(0, 1)) \
-	DO(1, 0, PUT(0, 1)) DO(1, 1, PUT(0, 1))
+#define SCRIPT                                                                 \
+	DO(0, 0, PUT(0, 1))                                                    \
+	DO(0, 1, PUT(0, 1)) DO(1, 0, PUT(0, 1)) DO(1, 1, PUT(0, 1))
 #elif defined(LOAD3)
 #define THREADS 3
 #define KERNELS 1
@@ -76,7 +79,7 @@
 #define THREADS 2
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, REMOVE(0)) DO(1, 1, PUT(0, 1))
-#elif defined(LOAD_OTHER)		/* another size: replaced */
+#elif defined(LOAD_OTHER) /* another size: replaced */
 #define THREADS 2
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(0, 1, PUT(0, 2)) DO(1, 0, PUT(0, 1))
@@ -84,7 +87,7 @@
 #define THREADS 3
 #define KERNELS 1
 #define SCRIPT DO(0, 0, PUT(0, 1)) DO(1, 0, PUT(0, 2)) DO(2, 0, PUT(0, 1))
-#elif defined(TURN_WRAP)		/* turns half way round meet */
+#elif defined(TURN_WRAP) /* turns half way round meet */
 #define TURNS 4
 #define THREADS 2
 #define INITIAL 1

@@ -304,22 +304,7 @@ init
 		i = 0;
 		do
 		:: i < SLOTS ->
-			n = taken[i] + supply[i];
-			l = 0;
-			do
-			:: l < SEATS * DEPTHS ->
-				if
-				:: cache_len[l] > 0 && cache[(l) * 2] == i -> n++
-				:: else
-				fi;
-				if
-				:: cache_len[l] > 1 && cache[(l) * 2 + 1] == i -> n++
-				:: else
-				fi;
-				l++
-			:: else -> break
-			od;
-			assert(n == 1);
+			assert(taken[i] + supply[i] == 1);
 			i++
 		:: else -> break
 		od;
