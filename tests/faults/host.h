@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -179,6 +180,8 @@ static inline void host_work(const struct host *host)
 
 static inline void host_child(const struct host *host, int out, int err)
 {
+	/* Whatever becomes of the test, it does not stay behind. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
 	close(out);

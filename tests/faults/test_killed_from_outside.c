@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,6 +95,8 @@ static void child_main(void)
 	pthread_t thread;
 	uint64_t i;
 
+	/* It has no end of its own. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (i = 0; i < OLD; i++)
 		ttmem_alloc(0, TTMEM_DRAM, i, 0, 1000);
 	if (pthread_create(&thread, NULL, other_main, NULL))

@@ -50,7 +50,8 @@ CASES = (
     holds('nesting', '') +
     mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
     holds('seat', '') +
-    mutants('seat', 'RETURN_BEFORE_LEAVE', 'SIT_WITHOUT_CAS', 'REAP_OWN') +
+    mutants('seat', 'RETURN_BEFORE_LEAVE', 'SIT_WITHOUT_CAS', 'REAP_OWN',
+            'LOOK_BEFORE_BEFORE') +
     holds('supply', '', 'THREADS=3 CHANGES=2') +
     mutants('supply', 'NO_TAG', 'LINK_AFTER_CAS') +
     holds('object',

@@ -12,7 +12,8 @@
  *   always   nobody touches a lane, or its cache, while another level or thread is
  *            between begin and commit; no slot is handed out twice; a thread's
  *            seat is its own
- *   at rest  each slot is handed out, or in the supply, once; all seats are vacant
+ *   at rest  each slot is handed out, or in the supply, or in a cache, once; no seat
+ *            is left but that of a handler that came last of all (reaped later)
  */
 #define SEATS 3
 #define DEPTHS 2
@@ -100,7 +101,15 @@ inline seat_find(tid)
 inline sit_down()
 {
 	before = self;
+#ifndef LOOK_BEFORE_BEFORE
+	/* A handler may have sat down since the caller looked. */
+	if
+	:: before == NOBODY -> seat_find(US)
+	:: else -> seat = NOBODY
+	fi;
+#else
 	seat_find(US);
+#endif
 	if
 	:: seat == NOBODY
 	:: else ->
@@ -288,7 +297,7 @@ proctype Other(byte me)
 
 init
 {
-	byte i;
+	byte i, n, lane;
 
 	atomic {
 		broken[0] = true;
@@ -304,10 +313,29 @@ init
 		i = 0;
 		do
 		:: i < SLOTS ->
-			assert(taken[i] + supply[i] == 1);
+			n = taken[i] + supply[i];
+			lane = 0;
+			do
+			:: lane < SEATS * DEPTHS ->
+				n = n + (cache_len[lane] > 0 &&
+					cache[lane * 2] == i);
+				n = n + (cache_len[lane] > 1 &&
+					cache[lane * 2 + 1] == i);
+				lane++
+			:: else -> break
+			od;
+			assert(n == 1);
 			i++
 		:: else -> break
 		od;
-		assert(owner[0] == 0 && owner[1] == 0 && owner[2] == 0)
+		i = 0;
+		do
+		:: i < SEATS ->
+			assert(owner[i] == 0 || self == i);
+			assert(self == i ||
+				cache_len[i * 2] + cache_len[i * 2 + 1] == 0);
+			i++
+		:: else -> break
+		od
 	}
 }

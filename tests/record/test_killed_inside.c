@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,8 @@ static void child_main(
 	bool away = setting->company == AWAY || scenario->flags & IN_THREAD;
 	pthread_t thread;
 
+	/* Threads beside it have no end of their own. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!(scenario->flags & STARTS)) {
 		crowd_come(setting);
 		scenario->prepare();
@@ -501,6 +504,8 @@ int main(void)
 	/* The reader's large tables: fresh pages are cheaper than a fork that
 	 * shares old ones. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
+	/* A leak check at the exit must not swallow what failed. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	UNITY_BEGIN();
 	RUN_TEST(test_any_place_leaves_at_most_one_operation_half_done);
 	RUN_TEST(test_every_place_in_the_sources_was_one_of_them);
