@@ -61,10 +61,12 @@ static TTM_INLINE void ttm_lane_write(struct ttm_lane *lane, unsigned ahead,
 
 static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)
 {
-	lane->tail += records;
+	uint64_t tail = lane->tail + records;
+
 	/* pairs(lane-tail): release, with the drain's load of tail: the records
 	 * are whole, and the slots and the counters are in */
-	ttm_store_release(&lane->control->tail, lane->tail);
+	ttm_store_release(&lane->control->tail, tail);
+	lane->tail = tail;
 	TTM_TESTPOINT("tail raised");
 }
 

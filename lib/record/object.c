@@ -187,7 +187,10 @@ static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
 	int8_t turns = (int8_t)(TTM_W1_TURN(a->words.w[1]) -
 		TTM_W1_TURN(b->words.w[1]));
 
-	return turns ? turns > 0 : a->slot > b->slot;
+	/* Half-way round, each would be earlier than the other. */
+	if (turns == 0 || turns == INT8_MIN)
+		return a->slot > b->slot;
+	return turns > 0;
 }
 
 /* A kernel that is the same in all respects: loading it is a dispatch. */

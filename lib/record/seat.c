@@ -91,8 +91,10 @@ static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 {
 	unsigned tries;
 
-	/* relaxed: the seat's CAS has passed the lane to us. Two records at
-	 * most; a stopped process has no intent to follow. */
+	/* relaxed: the seat's CAS has passed the lane to us. The shared tail is
+	 * the true one: our copy may be ahead or behind. Two records at most; a
+	 * stopped process has no intent to follow. */
+	lane->tail = ttm_load(&lane->control->tail);
 	for (tries = 0;
 		tries < 2 && ttm_load(&lane->control->intent) != lane->tail;
 		tries++) {
@@ -265,8 +267,11 @@ void ttm_seat_key_make(void)
 /* If a handler comes anywhere in here and sits down, too, then it stays. */
 static bool thread_sit_down(struct ttm_process *process)
 {
-	struct ttm_seat *before = ttm_self, *seat = seat_find(process);
+	struct ttm_seat *before = ttm_self, *seat;
 
+	if (before && before->process == process)
+		return true;
+	seat = seat_find(process);
 	if (!seat)
 		return thread_has_seat(process);
 	seat_settle(process, seat);
@@ -295,7 +300,7 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 		process = ttm_process_start_lazily();
 	if (!process)
 		return false;
-	if (thread_has_seat(process) || thread_sit_down(process))
+	if (thread_sit_down(process))
 		return true;
 	lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);
 	return false;
