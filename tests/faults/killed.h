@@ -46,15 +46,20 @@ static inline size_t killed_files(const char *dir)
 	return files;
 }
 
-/* Wholly allocated, but for what the end of the process gave back. */
+/*
+ * Wholly allocated, but for what the end of the process gave back, and what one
+ * thread had claimed but not got yet when another's extent behind it was there.
+ */
 static inline bool killed_is_allocated(
 	const char *path, const struct segment *segment)
 {
+	uint64_t claimed = segment->extents_claimed * 0x20000;
 	struct stat st;
 
 	return stat(path, &st) == 0 &&
 		(segment->state == 2 ||
-			(uint64_t)st.st_blocks * 512 >= segment->size);
+			(uint64_t)st.st_blocks * 512 + claimed >=
+				segment->size);
 }
 
 /*
