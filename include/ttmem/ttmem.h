@@ -172,7 +172,7 @@ static inline bool ttmem_enabled(void)
  * TTMEM_ENABLED=0 forbids it or a stop comes at the same time, -EINVAL for a wrong
  * config->size or a directory that is not an absolute path, or what kept the
  * segment from being made: -ENOENT, -EACCES or -EPERM (base directory missing,
- * not ours, open to others), -EMEDIUMTYPE (not tmpfs), -ENOSPC, -EFBIG
+ * not ours, open to others), -EMEDIUMTYPE (not tmpfs), -EROFS, -ENOSPC, -EFBIG
  * (RLIMIT_FSIZE), -EMFILE, -ENFILE, -ENOMEM, -ENAMETOOLONG. Not for signal
  * handlers.
  */

@@ -12,8 +12,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 #include "record/index.h"
@@ -216,8 +218,33 @@ static const char *error_text(int error)
 }
 
 /*
+ * Says a line where the program's own errors go, if it can be said at once: neither
+ * a full pipe may hold the program up, nor one without a reader kill it. Signals are
+ * held here, so a SIGPIPE of our own making can be taken back.
+ */
+static void stderr_say(const char *line, size_t length)
+{
+	const struct timespec at_once = { 0, 0 };
+	sigset_t broken_pipe, pending;
+	fd_set ready;
+
+	/* Not poll, which wants room below the limit for descriptors. */
+	FD_ZERO(&ready);
+	FD_SET(STDERR_FILENO, &ready);
+	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
+		return;
+	sigpending(&pending);
+	if (write(STDERR_FILENO, line, length) >= 0 || errno != EPIPE ||
+		sigismember(&pending, SIGPIPE))
+		return;
+	sigemptyset(&broken_pipe);
+	sigaddset(&broken_pipe, SIGPIPE);
+	sigtimedwait(&broken_pipe, NULL, &at_once);
+}
+
+/*
  * The program goes on without tracking, and others can see that it does. Only on
- * request is anything said where the program's own output goes.
+ * request is anything said.
  */
 static void start_failed(const char *dir, int error)
 {
@@ -234,8 +261,7 @@ static void start_failed(const char *dir, int error)
 	ttm_text_add(&text, "ttmem: not tracking this process: ");
 	ttm_text_add(&text, error_text(-error));
 	ttm_text_add(&text, "\n");
-	if (write(STDERR_FILENO, line, text.length) < 0)
-		return; /* closed: then nobody listens */
+	stderr_say(line, text.length);
 }
 
 static void start_succeeded(const char *dir)
