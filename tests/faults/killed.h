@@ -17,20 +17,6 @@
 #include "support/segment_reader.h"
 #include "support/test_dir.h"
 
-/* Nobody holds a lock on any byte of the file. */
-static inline bool killed_lock_is_free(const char *path)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool free_now;
-
-	if (fd < 0)
-		return false;
-	free_now = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
-	close(fd);
-	return free_now;
-}
-
 /* Everything in the user's directories under `dir`, hidden files too. */
 static inline size_t killed_files(const char *dir)
 {
@@ -79,7 +65,7 @@ static inline struct segment *killed_take(const char *dir, pid_t pid,
 		snprintf(why, why_size, "%zu segments of one process", found);
 	else if (killed_files(dir) != found)
 		snprintf(why, why_size, "other files beside the segment");
-	else if (path && !killed_lock_is_free(path))
+	else if (path && test_dir_lock_holder(path) != 0)
 		snprintf(why, why_size, "the lock is held by somebody");
 	else if (path && !segment_read(path, &segment, why, why_size)) {
 		if (!killed_is_allocated(path, segment))

@@ -4,7 +4,6 @@
  * runs. At any step of the start the program is not tracked and nothing is left
  * open; later it goes on writing to a file that has no name any more.
  */
-#include <ftw.h>
 
 #include "faults/host.h"
 
@@ -28,18 +27,9 @@ void tearDown(void)
 	test_dir_remove();
 }
 
-static int entry_remove(
-	const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static void vanish(void)
 {
-	if (nftw(user, entry_remove, 8, FTW_DEPTH | FTW_PHYS))
+	if (test_dir_remove_tree(user))
 		_exit(97);
 }
 

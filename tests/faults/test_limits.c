@@ -4,9 +4,9 @@
  * Too low for a start they leave it untracked, too low for growth they cost events,
  * which are counted. No signal comes of it.
  */
-#include <sys/resource.h>
 
 #include "faults/host.h"
+#include "faults/limits.h"
 
 enum {
 	HEADER = 0x30000,
@@ -27,17 +27,6 @@ void tearDown(void)
 {
 	host_tear_down();
 	test_dir_remove();
-}
-
-static void limit_set(int what, rlim_t value)
-{
-	struct rlimit limit;
-
-	if (getrlimit(what, &limit))
-		_exit(98);
-	limit.rlim_cur = value;
-	if (setrlimit(what, &limit))
-		_exit(98);
 }
 
 static void many(void)

@@ -3,9 +3,9 @@
  * A process that could not be tracked leaves a marker with the reason and its run.
  * There are never many of dead processes; those removed are counted.
  */
-#include <sys/resource.h>
 
 #include "faults/leftovers.h"
+#include "faults/limits.h"
 
 enum {
 	MOST = 256,
@@ -21,17 +21,6 @@ void tearDown(void)
 {
 	leftovers_tear_down();
 	unsetenv("TTMEM_RUN_ID");
-}
-
-static void limit_set(int what, rlim_t value)
-{
-	struct rlimit limit;
-
-	if (getrlimit(what, &limit))
-		_exit(98);
-	limit.rlim_cur = value;
-	if (setrlimit(what, &limit))
-		_exit(98);
 }
 
 static void fail_to_start(rlim_t file_size)

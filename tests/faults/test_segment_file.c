@@ -162,30 +162,16 @@ static void test_every_byte_is_allocated(void)
 	}
 }
 
-/* The pid that holds a lock on byte 0, 0 if nobody does. */
-static pid_t lock_holder(const char *path)
-{
-	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
-	};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	TEST_ASSERT_TRUE(fd >= 0);
-	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_GETLK, &lock));
-	close(fd);
-	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-}
-
 static void test_lock_is_held_as_long_as_it_lives(void)
 {
 	struct leftover_live live;
 
 	leftover_keep(10000, 1, false, &live);
-	TEST_ASSERT_EQUAL_INT(live.pid, lock_holder(live.left.path));
+	TEST_ASSERT_EQUAL_INT(live.pid, test_dir_lock_holder(live.left.path));
 	kill(live.pid, SIGKILL);
 	close(live.release);
 	TEST_ASSERT_EQUAL_INT(live.pid, waitpid(live.pid, NULL, 0));
-	TEST_ASSERT_EQUAL_INT(0, lock_holder(live.left.path));
+	TEST_ASSERT_EQUAL_INT(0, test_dir_lock_holder(live.left.path));
 }
 
 /* The first thread is gone, the process is not. */
@@ -227,10 +213,10 @@ static void test_lock_outlives_the_first_thread(void)
 	close(release[0]);
 	TEST_ASSERT_EQUAL_INT(1, (int)read(ready[0], &byte, 1));
 	close(ready[0]);
-	TEST_ASSERT_EQUAL_INT(pid, lock_holder(leftover_shared->path));
+	TEST_ASSERT_EQUAL_INT(pid, test_dir_lock_holder(leftover_shared->path));
 	close(release[1]);
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, NULL, 0));
-	TEST_ASSERT_EQUAL_INT(0, lock_holder(leftover_shared->path));
+	TEST_ASSERT_EQUAL_INT(0, test_dir_lock_holder(leftover_shared->path));
 }
 
 int main(void)

@@ -182,17 +182,9 @@ static inline struct segment *life_segment(const char *dir, pid_t pid)
 /* Who holds the lock of that process's segment, as another process sees it. */
 static inline pid_t life_lock_holder(const char *dir, pid_t pid)
 {
-	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
-	};
 	char *path = test_dir_segment(dir, pid, NULL);
-	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	pid_t holder = -1;
+	pid_t holder = path ? test_dir_lock_holder(path) : -1;
 
-	if (fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0)
-		holder = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-	if (fd >= 0)
-		close(fd);
 	free(path);
 	return holder;
 }

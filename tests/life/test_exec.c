@@ -43,19 +43,6 @@ static void first_image(void)
 	life_fail(__LINE__, "execv");
 }
 
-static pid_t lock_holder(const char *path)
-{
-	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
-	};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	TEST_ASSERT_TRUE(fd >= 0);
-	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_GETLK, &lock));
-	close(fd);
-	return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
-}
-
 static void test_each_image_has_its_segment_and_only_the_last_a_lock(void)
 {
 	pid_t holders[3] = { -1, -1, -1 };
@@ -86,7 +73,7 @@ static void test_each_image_has_its_segment_and_only_the_last_a_lock(void)
 		TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
 		TEST_ASSERT_EQUAL_UINT64(1, segment->state);
 		TEST_ASSERT_TRUE(segment->objects[0].id <= 2);
-		holders[segment->objects[0].id] = lock_holder(
+		holders[segment->objects[0].id] = test_dir_lock_holder(
 			found.gl_pathv[i]);
 		segment_unref(&segment);
 	}

@@ -10,12 +10,7 @@
 
 #include "support/test_dir.h"
 #include "support/test_segment.h"
-
-enum {
-	THREADS = 6,
-};
-
-static pthread_barrier_t barrier;
+#include "support/test_threads.h"
 
 void setUp(void)
 {
@@ -27,18 +22,6 @@ void tearDown(void)
 {
 	pthread_barrier_destroy(&barrier);
 	test_tracking_stop();
-}
-
-static void threads_run(void *(*run)(void *))
-{
-	pthread_t threads[THREADS];
-	uintptr_t i;
-
-	for (i = 0; i < THREADS; i++)
-		TEST_ASSERT_EQUAL_INT(
-			0, pthread_create(&threads[i], NULL, run, (void *)i));
-	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
 }
 
 /* Each writes facts that belong together: all its sizes are one number. */

@@ -8,13 +8,11 @@
 #include <unity.h>
 
 #include "support/test_segment.h"
+#include "support/test_threads.h"
 
 enum {
-	THREADS = 6,
 	NAMES = 40,
 };
-
-static pthread_barrier_t barrier;
 
 void setUp(void)
 {
@@ -26,18 +24,6 @@ void tearDown(void)
 {
 	pthread_barrier_destroy(&barrier);
 	test_tracking_stop();
-}
-
-static void threads_run(void *(*run)(void *))
-{
-	pthread_t threads[THREADS];
-	uintptr_t i;
-
-	for (i = 0; i < THREADS; i++)
-		TEST_ASSERT_EQUAL_INT(
-			0, pthread_create(&threads[i], NULL, run, (void *)i));
-	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
 }
 
 static void *allocate_in_own_scope(void *argument)

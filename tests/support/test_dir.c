@@ -2,6 +2,7 @@
 #include "support/test_dir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <stdbool.h>
@@ -37,10 +38,15 @@ static int entry_remove(
 	return 0;
 }
 
+int test_dir_remove_tree(const char *path)
+{
+	return nftw(path, entry_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void test_dir_remove(void)
 {
 	if (dir_path[0])
-		nftw(dir_path, entry_remove, 16, FTW_DEPTH | FTW_PHYS);
+		test_dir_remove_tree(dir_path);
 	dir_path[0] = '\0';
 }
 
@@ -65,6 +71,20 @@ char *test_dir_segment(const char *dir, pid_t pid, size_t *ret_found)
 	if (ret_found)
 		*ret_found = len;
 	return path;
+}
+
+pid_t test_dir_lock_holder(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	pid_t holder = -1;
+
+	if (fd < 0)
+		return -1;
+	if (fcntl(fd, F_GETLK, &lock) == 0)
+		holder = lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+	close(fd);
+	return holder;
 }
 
 uint64_t test_scale(uint64_t n)

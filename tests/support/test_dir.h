@@ -24,6 +24,12 @@ void test_dir_remove(void);
  */
 char *test_dir_segment(const char *dir, pid_t pid, size_t *ret_found);
 
+/* The pid that has a lock on any byte of a file, 0 if nobody has, -1: no file. */
+pid_t test_dir_lock_holder(const char *path);
+
+/* Removes a directory with all that is in it; 0 or -1. */
+int test_dir_remove_tree(const char *path);
+
 /* n in percent of TTMEM_TEST_SCALE (100), at least 1. */
 uint64_t test_scale(uint64_t n);
 
