@@ -250,7 +250,8 @@ void ttm_image_forget(struct ttm_image *image)
 
 		/* Rows that were never used are zero already. */
 		end = table->off + (size_t)table->len * kinds[id].stride;
-		for (page = table->off / PAGE; page * PAGE < end; page++)
+		for (page = table->off / PAGE; table->len && page * PAGE < end;
+			page++)
 			page_changed(image, page);
 	}
 }
