@@ -49,6 +49,16 @@ CASES = (
             'LANES=2 CANCEL NOOP_IS_NOTHING') +
     holds('nesting', '') +
     mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
+    holds('publish', 'READS=1', 'TSO LAST=2 READS=1', 'COPIES TSO',
+          'COPIES LAST=4 READS=3', 'COPIES SUCCESSOR') +
+    mutants('publish',
+            'COPIES SUCCESSOR REPAIR', 'COPIES FLIP_BEFORE_END',
+            'COPIES NO_COPY_FENCE', 'COPIES NO_COPY_RELEASE',
+            'COPIES NO_ACTIVE_CHECK', 'COPIES ODD_IS_FINE',
+            'COPIES NO_COPY_ACQUIRE',
+            'NO_OBJECTS_FENCE', 'NO_ROW_FENCE', 'NO_ROW_RELEASE',
+            'OBJECTS_ODD_LATE', 'OBJECTS_EVEN_EARLY',
+            'NO_ROWS_ACQUIRE', 'CUT_BY_ITSELF') +
     holds('seat', '') +
     mutants('seat', 'RETURN_BEFORE_LEAVE', 'SIT_WITHOUT_CAS', 'REAP_OWN',
             'LOOK_BEFORE_BEFORE') +
