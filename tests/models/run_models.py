@@ -100,8 +100,9 @@ def build(case, folder):
     made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
     if made.returncode != 0 or 'Error' in made.stdout:
         return made.stdout
-    # The object model takes longer to optimise than to run.
-    made = run(['gcc', '-O0' if case.model == 'object' else '-O2', '-w',
+    # These take longer to optimise than to run.
+    optimise = {'object': '-O0', 'publish': '-O1'}.get(case.model, '-O2')
+    made = run(['gcc', optimise, '-w',
                 '-DSAFETY', '-DCOLLAPSE', f'-DMEMLIM={MEMORY_MB}',
                 '-o', 'pan', 'pan.c'], folder)
     return made.stdout if made.returncode != 0 else None
