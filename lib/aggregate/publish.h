@@ -3,8 +3,8 @@
 /*
  * The aggregate segment: made, written, replaced by a larger one, ended.
  *
- * One thread uses a publisher, with one image. Readers never wait for it, and it never waits for
- * them. Whatever it is killed at, readers see whole publications only.
+ * One thread uses a publisher, with one image. Readers never wait for it, and it
+ * never waits for them. Whatever it is killed at, readers see whole publications only.
  */
 #ifndef TTM_AGGREGATE_PUBLISH_H
 #define TTM_AGGREGATE_PUBLISH_H
