@@ -53,8 +53,11 @@ struct ttm_directory {
 	int inotify_watch;
 	uint64_t attached_len;
 	/* The drain's own. */
-	struct ttm_retired *retired; /* file of retired processes */
-	uint64_t row;                /* reference in the image */
+	struct ttm_retirees *retirees; /* processes that ended in it */
+	uint64_t row;                  /* reference in the image */
+	uint64_t mirror_bytes;         /* of the processes in it */
+	uint64_t processes;            /* in it, that are shown */
+	int retirees_error;            /* why there are none, told once */
 };
 
 enum ttm_fate {
