@@ -58,7 +58,10 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	uint64_t cut_ns);
 
-/* Nothing changed: only says that the publisher lives. */
+/*
+ * Nothing changed: only says that the publisher lives. Does nothing before the first
+ * publication and while the last one failed, for what is there must not look fresh.
+ */
 void ttm_publisher_heartbeat(struct ttm_publisher *publisher);
 
 #endif

@@ -79,7 +79,8 @@ struct ttm_aggregate_const {
  * Stored by ttmemd's publish alone.
  *
  * word         loaded by   promises
- * heartbeat    readers     grows at least every second while ttmemd lives
+ * heartbeat    readers     grows at least every second while ttmemd lives and what
+ *                          the file says is current
  * active       readers     the copy that was completed last: 0 or 1
  * superseded   readers     not 0: a new file has this one's name
  * objects_seq  readers     odd: object rows are being changed
