@@ -342,9 +342,10 @@ static void engine_wait(struct ttm_engine *engine, uint64_t until_ns)
 		return; /* somebody else took it: looking is all the same */
 }
 
-void ttm_engine_run(struct ttm_engine *engine)
+int ttm_engine_run(struct ttm_engine *engine)
 {
 	uint64_t due_ns;
+	int r;
 
 	rcu_register_thread();
 	/* relaxed: nothing else comes with it */
@@ -355,9 +356,10 @@ void ttm_engine_run(struct ttm_engine *engine)
 	/* What was drained last is worth publishing. */
 	rcu_read_lock();
 	cut_take(engine, ttm_clock_ns(CLOCK_MONOTONIC));
-	engine_publish(engine, ttm_clock_ns(CLOCK_MONOTONIC));
+	r = engine_publish(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	rcu_read_unlock();
 	rcu_unregister_thread();
+	return r;
 }
 
 void ttm_engine_stop(struct ttm_engine *engine)

@@ -38,8 +38,11 @@ int ttm_engine_new(
  */
 int ttm_engine_first(struct ttm_engine *engine);
 
-/* The thread: goes on until stopped. Registers itself with RCU. */
-void ttm_engine_run(struct ttm_engine *engine);
+/*
+ * The thread: goes on until stopped. Registers itself with RCU. Returns 0, or the
+ * negative errno that kept the last publication from being made.
+ */
+int ttm_engine_run(struct ttm_engine *engine);
 
 /* From any thread; async-signal-safe. */
 void ttm_engine_stop(struct ttm_engine *engine);

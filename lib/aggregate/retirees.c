@@ -292,20 +292,24 @@ static void flows_keep(struct ttm_share_row *row)
 	}
 }
 
-static void flows_add(
-	struct ttm_share_row *sum, const struct ttm_share_row *row)
+/* sign: 1 or all ones */
+static void flows_add(struct ttm_share_row *sum,
+	const struct ttm_share_row *row, uint64_t sign)
 {
 	unsigned i;
 
 	for (i = 0; i < 3; i++)
-		sum->dispatches[i] += row->dispatches[i];
+		sum->dispatches[i] += sign * row->dispatches[i];
 	for (i = 0; i < 5; i++)
-		sum->failures[i] += row->failures[i];
+		sum->failures[i] += sign * row->failures[i];
 	for (i = 0; i < TTMEM_FIGURES; i++) {
-		sum->figures[i].alloc_objects += row->figures[i].alloc_objects;
-		sum->figures[i].alloc_bytes += row->figures[i].alloc_bytes;
-		sum->figures[i].free_objects += row->figures[i].free_objects;
-		sum->figures[i].free_bytes += row->figures[i].free_bytes;
+		struct ttm_sums *to = &sum->figures[i];
+		const struct ttm_sums *from = &row->figures[i];
+
+		to->alloc_objects += sign * from->alloc_objects;
+		to->alloc_bytes += sign * from->alloc_bytes;
+		to->free_objects += sign * from->free_objects;
+		to->free_bytes += sign * from->free_bytes;
 	}
 }
 
