@@ -48,7 +48,7 @@ static const char help_what[] =
 	"  --crash[=SIGNAL]      die before anything is freed: kill (default),\n"
 	"                        abort, segv or term\n"
 	"  --crash-after N       die when a thread has made N events\n"
-	"  --hold                say 'ready' and wait, before anything is freed, for\n"
+	"  --hold                say 'ready' before anything is freed, and wait for\n"
 	"                        SIGTERM, SIGINT or the end of stdin\n"
 	"  --hold-seconds S      the same, but not longer than that\n"
 	"  --no-close            leave the devices open\n"

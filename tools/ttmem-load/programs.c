@@ -106,7 +106,7 @@ static void kernels_step(struct load_worker *worker)
 
 const struct load_pattern load_pattern_kernels = {
 	.name = "kernels",
-	.text = "kernels of the three types are loaded, dispatched, unloaded",
+	.text = "kernels of all types are loaded, dispatched, unloaded",
 	.begin = programs_begin,
 	.step = kernels_step,
 	.owed = programs_owed,
