@@ -98,7 +98,7 @@ fork
 end
 fork
   alloc 0 trace 5 0 70
-  kill 15
+  kill term
 end
 wait
 alloc 0 dram 6 0 200
@@ -233,6 +233,8 @@ MISTAKES = (
     ('push "\\x00"', 'in quotes'),
     ('mesh 7 0', "a mesh's name begins with a letter: 7"),
     ('mesh m 0,,1', 'not a device:'),
+    ('kill 0', 'not kill, abort, segv or term: 0'),
+    ('exit 256', 'not an exit status: 256'),
     ('end', 'an end without a fork'),
     ('fork', 'a fork without an end'),
     ('mark a \x1b[2J', 'mark: too many words: \\x1b[2J'),

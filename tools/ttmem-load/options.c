@@ -113,6 +113,21 @@ int load_kind_find(const char *name)
 	return -1;
 }
 
+int load_signal_find(const char *name)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = { { "kill", SIGKILL }, { "abort", SIGABRT },
+		{ "segv", SIGSEGV }, { "term", SIGTERM } };
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].number;
+	return 0;
+}
+
 static const char *option_name(int option)
 {
 	size_t i;
@@ -178,21 +193,14 @@ static void size_range_set(struct load_options *options)
 	free(least);
 }
 
-static int signal_get(void)
+static int crash_get(void)
 {
-	static const struct {
-		const char *name;
-		int number;
-	} known[] = { { "kill", SIGKILL }, { "abort", SIGABRT },
-		{ "segv", SIGSEGV }, { "term", SIGTERM } };
-	size_t i;
+	int number = optarg ? load_signal_find(optarg) : SIGKILL;
 
-	if (!optarg)
-		return SIGKILL;
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(optarg, known[i].name) == 0)
-			return known[i].number;
-	ttm_error_usage("--crash is kill, abort, segv or term: %s", optarg);
+	if (number == 0)
+		ttm_error_usage(
+			"--crash is kill, abort, segv or term: %s", optarg);
+	return number;
 }
 
 /* -- one option each, in groups ------------------------------------------------ */
@@ -309,7 +317,7 @@ static bool end_parse(struct load_options *o, int option)
 		o->leak_size = size_get(option, optarg);
 		return true;
 	case OPTION_CRASH:
-		o->crash = signal_get();
+		o->crash = crash_get();
 		return true;
 	case OPTION_CRASH_AFTER:
 		o->crash_after = number_get(option, 1, UINT64_MAX / 2);

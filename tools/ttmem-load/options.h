@@ -66,4 +66,7 @@ extern const char *const load_figure_names[TTMEM_FIGURES];
 /* -1 if there is none of that name. */
 int load_kind_find(const char *name);
 
+/* A signal to crash by: kill, abort, segv or term; 0 for anything else. */
+int load_signal_find(const char *name);
+
 #endif

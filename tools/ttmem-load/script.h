@@ -38,8 +38,9 @@ struct script_command {
 struct script_run;
 
 /*
- * `arguments`: d device, k kind, t kernel type, n number, s size, c number of cores,
- * l list of devices, w text, o what open takes; those behind a | may be missing.
+ * `arguments`: d device, m name of a new mesh, k kind, t kernel type, n number,
+ * s size, c number of cores, l list of devices, w text, e exit status, g signal,
+ * o what open takes; those behind a | may be missing.
  */
 struct script_verb {
 	const char *name;

@@ -113,8 +113,8 @@ static uint64_t number_read(
 	uint64_t value;
 
 	if (ttm_number_parse(word, &value) < 0 || value > most)
-		script_fail(p->script, p->line, "not a %s: %s", what,
-			shown(p, word));
+		script_fail(
+			p->script, p->line, "not %s: %s", what, shown(p, word));
 	return value;
 }
 
@@ -163,7 +163,7 @@ static uint64_t kind_read(struct parsing *p, const char *word)
 	int kind = load_kind_find(word);
 
 	return kind >= 0 ? (uint64_t)kind :
-			   number_read(p, word, UINT32_MAX, "kind");
+			   number_read(p, word, UINT32_MAX, "a kind");
 }
 
 static uint64_t type_read(struct parsing *p, const char *word)
@@ -175,7 +175,17 @@ static uint64_t type_read(struct parsing *p, const char *word)
 	for (i = 0; i < TRUTH_KERNEL_TYPES; i++)
 		if (strcmp(word, names[i]) == 0)
 			return i;
-	return number_read(p, word, UINT32_MAX, "kernel type");
+	return number_read(p, word, UINT32_MAX, "a kernel type");
+}
+
+static uint64_t signal_read(struct parsing *p, const char *word)
+{
+	int number = load_signal_find(word);
+
+	if (number == 0)
+		script_fail(p->script, p->line,
+			"not kill, abort, segv or term: %s", shown(p, word));
+	return (uint64_t)number;
 }
 
 static void list_read(struct parsing *p, char *word)
@@ -187,7 +197,7 @@ static void list_read(struct parsing *p, char *word)
 	c->devices = load_memory(strlen(word) + 1, sizeof(c->devices[0]));
 	while ((one = strsep(&rest, ",")) != NULL)
 		c->devices[c->devices_len++] = (uint32_t)number_read(
-			p, one, UINT32_MAX, "device");
+			p, one, UINT32_MAX, "a device");
 }
 
 /* The name of a mesh that is being opened: a name that there is already means a
@@ -267,7 +277,7 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 			return;
 		}
 	if (strcmp(key, "chip") == 0) {
-		info->chip_id = number_read(p, value, UINT64_MAX, "chip id");
+		info->chip_id = number_read(p, value, UINT64_MAX, "a chip id");
 	} else if (strcmp(key, "pci") == 0) {
 		info->pci_address = pci_read(p, value);
 	} else if (strcmp(key, "arch") == 0) {
@@ -277,11 +287,12 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 		load_board_describe(*board, info);
 	} else if (strcmp(key, "index") == 0 && *board) {
 		load_board_identify(*board,
-			number_read(p, value, UINT16_MAX, "index"), info);
+			number_read(p, value, UINT16_MAX, "an index"), info);
 	} else {
 		script_fail(p->script, p->line, "%s",
-			strcmp(key, "index") ? "open does not take that" :
-					       "index needs board before it");
+			strcmp(key, "index") ?
+				"open does not take that" :
+				"index needs board before it");
 	}
 }
 
@@ -329,10 +340,16 @@ static void argument_read(struct parsing *p, char letter, char *word)
 		number_add(c, type_read(p, word));
 		break;
 	case 'n':
-		number_add(c, number_read(p, word, UINT64_MAX, "number"));
+		number_add(c, number_read(p, word, UINT64_MAX, "a number"));
 		break;
 	case 'c':
-		number_add(c, number_read(p, word, UINT32_MAX, "number"));
+		number_add(c, number_read(p, word, UINT32_MAX, "a number"));
+		break;
+	case 'e':
+		number_add(c, number_read(p, word, 255, "an exit status"));
+		break;
+	case 'g':
+		number_add(c, signal_read(p, word));
 		break;
 	case 's':
 		number_add(c, size_read(p, word));

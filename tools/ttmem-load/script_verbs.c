@@ -238,7 +238,7 @@ static void run_sleep(struct script_run *run, const struct script_command *c)
 
 static void run_exit(struct script_run *run, const struct script_command *c)
 {
-	int status = (int)(c->numbers[0] & 0xff);
+	int status = (int)c->numbers[0]; /* 0 if it is missing */
 
 	ttm_word_store(&run->process->planned, (uint64_t)status << 8);
 	exit(status);
@@ -259,12 +259,12 @@ static const struct script_verb verbs[] = {
 	{ "close", "d", NULL, run_close },
 	{ "destroy", "dn", NULL, run_destroy },
 	{ "end", "", NULL, NULL },
-	{ "exit", "|n", NULL, run_exit },
+	{ "exit", "|e", NULL, run_exit },
 	{ "failed", "dks|s", NULL, run_failed },
 	{ "fork", "", NULL, script_run_fork },
 	{ "free", "dkn", NULL, run_free },
 	{ "kernel", "dntsc", "ring", run_kernel },
-	{ "kill", "|n", NULL, run_kill },
+	{ "kill", "|g", NULL, run_kill },
 	{ "mark", "w", NULL, run_mark },
 	{ "mesh", "ml", NULL, run_mesh },
 	{ "mesh_close", "d", NULL, run_mesh_close },
