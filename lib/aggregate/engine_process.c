@@ -88,6 +88,8 @@ static uint64_t bytes_left(
 	uint64_t others = process->attached->directory->mirror_bytes;
 	uint64_t own = ttm_process_bytes(process);
 
+	if (!engine->config.max_bytes)
+		return UINT64_MAX;
 	others = others > own ? others - own : 0;
 	return others < engine->config.max_bytes ?
 		engine->config.max_bytes - others :

@@ -24,6 +24,7 @@ LIBC_FOLDERS = ('sys/', 'linux/', 'asm/', 'arpa/', 'net/', 'netinet/',
 OTHERS = (
     ('atomic_ops', re.compile(r'atomic_ops(\.h|/)')),
     ('urcu', re.compile(r'urcu(\.h|/|-)')),
+    ('jansson', re.compile(r'jansson\.h')),
     ('hdr', re.compile(r'hdr/|hdr_histogram')),
     ('ncurses', re.compile(r'n?cursesw?(\.h|/)|term\.h')),
     ('atomic', re.compile(r'stdatomic\.h')),
@@ -42,7 +43,9 @@ RULES = (
     (r'tools/common/', ('public', 'iso', 'libc')),
     # The one file that knows the terminal.
     (r'tools/ttmem-top/screen\.c$', TOOL + ('iso', 'ncurses')),
-    (r'tools/ttmem-(top|dump)/', TOOL + ('iso',)),
+    # The one file of a tool that knows JSON.
+    (r'tools/ttmem-[a-z]+/json\.c$', TOOL + ('iso', 'jansson')),
+    (r'tools/ttmem-(top|dump|load)/', TOOL + ('iso',)),
     (r'tools/ttmemd/',
      TOOL + ('iso', 'lib/aggregate', 'lib/shm', 'urcu', 'hdr')),
     (r'(tests|bench)/', None),
@@ -147,6 +150,8 @@ def self_test():
         'lib/aggregate/drain.c': '#include <urcu.h>\n#include "model.h"\n',
         'tools/common/c.h': '',
         'tools/ttmem-top/screen.c': '#include <ncurses.h>\n',
+        'tools/ttmem-load/json.c': '#include <jansson.h>\n'
+                                   '#include "common/c.h"\n',
         'tools/ttmemd/main.c': '#include "aggregate/apply.h"\n'
                                '#include "common/c.h"\n',
         'tests/t.c': '#include "record/r.h"\n#include <anything.h>\n',
@@ -166,6 +171,8 @@ def self_test():
         'lib/aggregate/drain.h': '#include "record/r.h"\n',
         'tools/ttmem-top/view.c': '#include <ncurses.h>\n',
         'tools/ttmem-dump/main.c': '#include "shm/x.h"\n',
+        'tools/ttmem-load/truth.c': '#include "shm/x.h"\n'
+                                    '#include <jansson.h>\n',
         'tools/ttmemd/main.c': '#include "read/f.h"\n#include "gone.h"\n',
         'odd/place.c': '',
     }, [
@@ -186,6 +193,8 @@ def self_test():
         'drain.h:1: must not include record/r.h',
         'view.c:1: must not include ncurses.h',
         'ttmem-dump/main.c:1: must not include shm/x.h',
+        'ttmem-load/truth.c:1: must not include shm/x.h',
+        'ttmem-load/truth.c:2: must not include jansson.h',
         'ttmemd/main.c:1: must not include read/f.h',
         'ttmemd/main.c:2: must not include gone.h',
         'odd/place.c: no rule',
