@@ -369,6 +369,9 @@ int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
 
 	process->model.round++;
 	r = ttm_drain_refresh_extents(process);
+	/* pairs(segment-end): acquire, with the end of the segment: what is read
+	 * after an ended state is all there will be. */
+	ttm_fence_acquire();
 	if (!r)
 		r = lanes_drain(process, watcher, stats, &most);
 	if (!r)

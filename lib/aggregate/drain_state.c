@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "aggregate/drain.h"
+#include "shm/atomics.h"
 
 /* -- device entries ---------------------------------------------------------- */
 
@@ -62,6 +63,9 @@ static int devices_read(struct ttm_process *process, uint32_t len,
 	uint32_t i;
 	int r = ttm_source_devices(&process->source, len, ret_devices);
 
+	/* pairs(facts): acquire, with facts_write: facts that moved while they
+	 * were copied have another sequence by now. */
+	ttm_fence_acquire();
 	if (!r)
 		r = ttm_source_devices(&process->source, len, again);
 	for (i = 0; i < len && !r; i++)
@@ -219,6 +223,9 @@ static int blocks_add(struct ttm_process *process)
 			r = 0; /* numbers handed out, no extent to be had */
 			continue;
 		}
+		/* pairs(block): acquire, with ttm_block_claim: one read with a
+		 * valid owner may have zeros where counts are to come. */
+		ttm_fence_acquire();
 		for (i = 0; i < len && !r; i++)
 			r = block_take(process, &blocks[i]);
 	}

@@ -20,8 +20,9 @@ struct ttm_engine_config {
 	int directory_fd; /* where `aggregate` goes */
 	enum ttm_aggregate_mode mode;
 	uint32_t file_mode;
-	uint32_t group;     /* of the aggregate; (uint32_t)-1: leave it */
-	uint64_t max_bytes; /* private memory for mirrors, by directory; 0: any */
+	uint32_t group; /* of the aggregate; (uint32_t)-1: leave it */
+	uint64_t
+		max_bytes; /* private memory for mirrors, by directory; 0: any */
 	/* For operators: syslog priority and text. */
 	void (*log)(int priority, const char *text);
 	/* A line for each event, or NULL: none wanted. */

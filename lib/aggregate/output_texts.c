@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/atomics.h"
+
 /* -- scope names ------------------------------------------------------------- */
 
 static uint64_t name_add(
@@ -136,10 +138,12 @@ static int marks_publish(struct ttm_output *output, struct ttm_process *process)
 	unsigned i;
 	int r = ttm_source_marks(&process->source, marks);
 
+	/* pairs(kept): acquire, with ttmem_mark: an entry that moved while it was
+	 * copied has another sequence by now. */
+	ttm_fence_acquire();
 	if (!r)
 		r = ttm_source_marks(&process->source, again);
 	for (i = 0; i < TTM_MARKS_KEPT && !r; i++) {
-		/* pairs(mark-seq): acquire, with ttmem_mark: read twice */
 		if (marks[i].seq == again[i].seq)
 			mark_publish(output, process, i, &marks[i]);
 		else
@@ -156,11 +160,11 @@ static int failures_publish(
 	unsigned i;
 	int r = ttm_source_failures(&process->source, failures);
 
+	/* pairs(kept): acquire, with ttmem_alloc_failed: the same */
+	ttm_fence_acquire();
 	if (!r)
 		r = ttm_source_failures(&process->source, again);
 	for (i = 0; i < TTM_FAILURES_KEPT && !r; i++) {
-		/* pairs(failure-seq): acquire, with ttmem_alloc_failed: read
-		 * twice */
 		if (failures[i].seq == again[i].seq)
 			failure_publish(output, process, i, &failures[i]);
 		else

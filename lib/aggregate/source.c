@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shm/atomics.h"
+
 static const uint32_t ordinals_max[] = {
 	[TTM_EXTENT_LANE] = TTM_LANES_MAX,
 	[TTM_EXTENT_SLOTS] = TTM_EXTENTS_MAX,
@@ -158,6 +160,9 @@ int ttm_source_extents(struct ttm_source *source, uint64_t extents_high)
 		extents_high * sizeof(words[0]));
 	if (r)
 		return r;
+	/* pairs(extent): acquire, with extent_publish: whatever is read of an
+	 * extent from now on is at least its zeros. */
+	ttm_fence_acquire();
 	for (type = 0; type <= TTM_EXTENT_NAMES; type++)
 		if (source->maps[type].extents)
 			memset(source->maps[type].extents, 0,

@@ -36,7 +36,7 @@ RULES = (
     (r'include/ttmem/', ('iso', 'public')),
     (r'lib/shm/', ('public', 'iso', 'libc', 'atomic_ops')),
     # Pure: neither shared memory nor clock nor files.
-    (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'event', 'pure')),
+    (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'public', 'pure')),
     (r'lib/record/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'lib/aggregate/', ('lib/shm', 'public', 'iso', 'libc', 'urcu', 'hdr')),
     (r'lib/read/', ('lib/shm', 'public', 'iso', 'libc')),
