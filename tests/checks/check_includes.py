@@ -83,8 +83,6 @@ def kinds(name, by, known):
         found = {folder_of(path)}
         if path.startswith('include/ttmem/'):
             found.add('public')
-        if path == 'include/ttmem/event.h':
-            found.add('event')
         if re.match(r'lib/aggregate/(apply|model)[^/]*$', path):
             found.add('pure')
         return found
@@ -136,7 +134,6 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <stdint.h>\n#include <ttmem/b.h>\n',
         'include/ttmem/b.h': '/*\n#include <pthread.h>\n*/\n',
-        'include/ttmem/event.h': '',
         'lib/shm/x.h': '#include <atomic_ops.h>\n#include <sys/mman.h>\n',
         'lib/shm/x.c': '#include "x.h"\n#include "shm/x.h"\n',
         'lib/record/r.c': '#include "shm/x.h"\n#include "record/r.h"\n'
@@ -144,7 +141,7 @@ def self_test():
         'lib/record/r.h': '',
         'lib/aggregate/apply.c': '#include "apply.h"\n#include "model.h"\n'
                                  '#include <string.h>\n'
-                                 '#include <ttmem/event.h>\n',
+                                 '#include <ttmem/b.h>\n',
         'lib/aggregate/apply.h': '',
         'lib/aggregate/model.h': '',
         'lib/aggregate/drain.c': '#include <urcu.h>\n#include "model.h"\n',
@@ -159,14 +156,13 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <unistd.h>\n#include <stdatomic.h>\n'
                              '#include "../../lib/shm/x.h"\n',
-        'include/ttmem/event.h': '',
         'lib/shm/x.h': '',
         'lib/shm/x.c': '#  include "record/r.h"\n#include MACRO\n',
         'lib/record/r.h': '#include <atomic_ops.h>\n',
         'lib/record/r.c': '#include "../read/f.h"\n#include <urcu.h>\n',
         'lib/read/f.h': '#include "aggregate/apply.h"\n',
         'lib/aggregate/apply.h': '#include "shm/x.h"\n#include <stdio.h>\n'
-                                 '#include <ttmem/a.h>\n#include <time.h>\n'
+                                 '#include <pthread.h>\n#include <time.h>\n'
                                  '#include "drain.h"\n',
         'lib/aggregate/drain.h': '#include "record/r.h"\n',
         'tools/ttmem-top/view.c': '#include <ncurses.h>\n',
@@ -187,7 +183,7 @@ def self_test():
         'f.h:1: must not include aggregate/apply.h',
         'apply.h:1: must not include shm/x.h',
         'apply.h:2: must not include stdio.h',
-        'apply.h:3: must not include ttmem/a.h',
+        'apply.h:3: must not include pthread.h',
         'apply.h:4: must not include time.h',
         'apply.h:5: must not include drain.h',
         'drain.h:1: must not include record/r.h',
