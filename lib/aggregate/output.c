@@ -13,7 +13,8 @@
 
 /*
  * What takes long is done less often: at most a twentieth of the time goes into
- * reading the counters of a process, or into measuring its L1.
+ * reading the counters of a process, or into measuring its L1. Costs are those of
+ * the processor: on a busy machine the clock says little.
  */
 #define COST_SHARE 20u
 
@@ -108,6 +109,7 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 {
 	struct ttm_share *share = &process->model.shares[entry];
 	struct ttm_part *part = process->parts[entry];
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct ttm_l1_facts facts;
 
 	if (!share->l1_moved ||
@@ -122,7 +124,7 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 		share->l1_moved = !part->l1.settled;
 	share->changed = true;
 	process->l1_ns = now_ns;
-	process->l1_cost_ns = ttm_clock_ns(CLOCK_MONOTONIC) - now_ns;
+	process->l1_cost_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 
 static void share_fill(const struct ttm_process *process, uint32_t entry,
@@ -284,6 +286,7 @@ static void process_publish(
 static int counters_read(
 	struct ttm_process *process, uint64_t now_ns, bool whole)
 {
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r;
 
 	if (!process->counters_wanted ||
@@ -293,7 +296,8 @@ static int counters_read(
 		return 0;
 	r = ttm_drain_counters(process);
 	process->counters_ns = now_ns;
-	process->counters_cost_ns = ttm_clock_ns(CLOCK_MONOTONIC) - now_ns;
+	process->counters_cost_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+		cpu_ns;
 	return r;
 }
 
