@@ -134,8 +134,8 @@ static int header_check(const struct ttm_aggregate_const *h, uint64_t size)
 		return -EPROTO;
 	if (h->version != TTM_AGGREGATE_VERSION)
 		return -EPROTONOSUPPORT;
-	if (h->checksum != ttm_checksum(h, offsetof(struct ttm_aggregate_const,
-					   checksum)))
+	if (h->checksum !=
+		ttm_checksum(h, offsetof(struct ttm_aggregate_const, checksum)))
 		return -EPROTO;
 	if (h->signature != TTM_AGGREGATE_SIGNATURE)
 		return -EPROTONOSUPPORT;
@@ -336,8 +336,8 @@ static int tables_read(const struct ttm_view *view, uint64_t copy_off,
  * Returns 0 for a whole copy, -EAGAIN if the writer came by, or what is wrong with
  * it if the writer did not.
  */
-static int copy_try(const struct ttm_view *view, uint64_t tables,
-	struct ttm_view_copy *to)
+static int copy_try(
+	const struct ttm_view *view, uint64_t tables, struct ttm_view_copy *to)
 {
 	uint64_t active, seq, again, still, copy_off;
 	int r, result;
@@ -415,8 +415,8 @@ void ttm_view_copy_free(struct ttm_view_copy *copy)
 	}
 }
 
-const void *ttm_view_row(const struct ttm_view_copy *copy,
-	enum ttm_table_id table, uint64_t ref)
+const void *ttm_view_row(
+	const struct ttm_view_copy *copy, enum ttm_table_id table, uint64_t ref)
 {
 	size_t index = TTM_REF_INDEX(ref);
 	const char *row;

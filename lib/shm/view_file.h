@@ -14,8 +14,8 @@ struct ttm_view {
 };
 
 /* All of `size` bytes, or -EPROTO: the file is shorter than it says. */
-int ttm_view_bytes(
-	const struct ttm_view *view, uint64_t off, void *ret_bytes, size_t size);
+int ttm_view_bytes(const struct ttm_view *view, uint64_t off, void *ret_bytes,
+	size_t size);
 
 /* One word of the live part, at its offset in struct ttm_aggregate_live. */
 int ttm_view_live_word(

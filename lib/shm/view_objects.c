@@ -128,8 +128,8 @@ static void rows_take(
 }
 
 /* Returns 0, -EAGAIN as soon as something moved, or another errno. */
-static int scan_cut(struct chunk *chunk, const struct ttm_copy *copy,
-	struct rows *ret_rows)
+static int scan_cut(
+	struct chunk *chunk, const struct ttm_copy *copy, struct rows *ret_rows)
 {
 	size_t at, len = (size_t)copy->objects_len, part;
 	int r = objects_are(chunk->view, copy->objects_seq);
@@ -189,8 +189,8 @@ static int chunk_read_whole(struct chunk *chunk, size_t first, size_t len)
 	return r;
 }
 
-static int scan_moving(struct chunk *chunk, const struct ttm_copy *copy,
-	struct rows *ret_rows)
+static int scan_moving(
+	struct chunk *chunk, const struct ttm_copy *copy, struct rows *ret_rows)
 {
 	size_t at, len = (size_t)copy->objects_len, part;
 	int r = 0;
