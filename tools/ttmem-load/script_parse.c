@@ -290,9 +290,8 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 			number_read(p, value, UINT16_MAX, "an index"), info);
 	} else {
 		script_fail(p->script, p->line, "%s",
-			strcmp(key, "index") ?
-				"open does not take that" :
-				"index needs board before it");
+			strcmp(key, "index") ? "open does not take that" :
+					       "index needs board before it");
 	}
 }
 
