@@ -46,6 +46,7 @@ WRONG = (
     ('--mesh=yes',),
     ('--dir', 'relative'),
     ('--script', '-', '--pattern', 'churn'),
+    ('--leak', '1', '--script', '-', '--json', '-'),
     ('argument',),
 )
 

@@ -397,9 +397,9 @@ static json_t *document(const struct load_options *options,
 	return object;
 }
 
-static int file_write(const char *path, const char *text)
+static int file_write(const char *path, const char *mode, const char *text)
 {
-	FILE *file = fopen(path, "we");
+	FILE *file = fopen(path, mode);
 	int r = 0;
 
 	if (!file)
@@ -422,13 +422,14 @@ static int file_replace(const char *path, const char *text)
 	int r;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return file_write(path, text);
+		return file_write(path, "we", text);
 	if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
 		return -ENOMEM;
-	r = file_write(temporary, text);
+	/* Not through a link that somebody left there. */
+	r = file_write(temporary, "wxe", text);
 	if (r == 0 && rename(temporary, path) < 0)
 		r = -errno;
-	if (r < 0)
+	if (r < 0 && r != -EEXIST)
 		unlink(temporary);
 	free(temporary);
 	return r;

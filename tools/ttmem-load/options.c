@@ -203,6 +203,14 @@ static int crash_get(void)
 	return number;
 }
 
+/* A script says itself what happens where; an option would be for nothing. */
+static bool is_for_scripts(int option)
+{
+	return option == OPTION_SCRIPT || option == OPTION_DIR ||
+		option == OPTION_UNTRACKED || option == OPTION_JSON ||
+		option == 'q';
+}
+
 /* -- one option each, in groups ------------------------------------------------ */
 
 static bool where_parse(struct load_options *o, int option)
@@ -347,10 +355,11 @@ static bool end_parse(struct load_options *o, int option)
 }
 
 /* What the options mean together. */
-static void options_settle(struct load_options *o, bool pattern_given)
+static void options_settle(struct load_options *o)
 {
-	if (o->script && pattern_given)
-		ttm_error_usage("--script and --pattern exclude each other");
+	if (o->script && o->not_for_scripts)
+		ttm_error_usage("--script and --%s exclude each other",
+			o->not_for_scripts);
 	if (!o->pattern)
 		o->pattern = load_pattern_find("churn");
 	if (o->crash_after && !o->crash)
@@ -401,8 +410,10 @@ void load_options_parse(int argc, char **argv, struct load_options *ret_options)
 				"no such option, or with a value that it "
 				"does not take: %s",
 				argv[optind - 1]);
+		if (!is_for_scripts(option))
+			o->not_for_scripts = option_name(option);
 	}
 	if (optind < argc)
 		ttm_error_usage("not an option: %s", argv[optind]);
-	options_settle(o, o->pattern != NULL);
+	options_settle(o);
 }

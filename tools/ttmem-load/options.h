@@ -52,6 +52,7 @@ struct load_options {
 	double hold_seconds; /* 0: no limit */
 	bool close;
 
+	const char *not_for_scripts; /* the last option that is not, or NULL */
 	const char *json; /* NULL: a summary for people; "-": stdout */
 	bool quiet;
 };

@@ -250,6 +250,8 @@ static void worker_init(struct load_worker *worker,
 
 	memset(worker, 0, sizeof(*worker));
 	worker->options = o;
+	ttmem_device_info_init(&worker->board, 0);
+	load_board_describe(o->board, &worker->board);
 	worker->shared = child->truth;
 	worker->truth = truth_thread(
 		child->truth, child->process, truth_number);

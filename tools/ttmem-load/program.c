@@ -23,12 +23,9 @@ static uint64_t cb_bytes(const struct load_cb *cb)
 static uint64_t cb_address(const struct load_worker *worker,
 	const struct load_program *program, unsigned number)
 {
-	struct ttmem_device_info info;
-	uint64_t address;
+	uint64_t address = worker->board.l1_base;
 	unsigned i;
 
-	load_board_describe(worker->options->board, &info);
-	address = info.l1_base;
 	for (i = 0; i < number; i++)
 		if (program->cbs[i].live && !program->cbs[i].borrowed)
 			address += program->cbs[i].size;

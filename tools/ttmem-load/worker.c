@@ -86,30 +86,29 @@ uint64_t load_address(const struct load_worker *worker, enum ttmem_kind kind,
 	uint64_t cell, uint64_t cells)
 {
 	const struct load_options *o = worker->options;
-	struct ttmem_device_info info;
+	const struct ttmem_device_info *info = &worker->board;
 	uint64_t shares = o->processes * o->threads * cells;
 	uint64_t share = (worker->process * o->threads + worker->number) *
 			cells +
 		cell;
 	uint64_t base = 0, size;
 
-	load_board_describe(o->board, &info);
 	switch (kind) {
 	case TTMEM_L1: /* from the top down, by half: CBs come from below */
-		size = (info.l1_top - info.l1_base) / 2;
-		base = info.l1_top - size;
+		size = (info->l1_top - info->l1_base) / 2;
+		base = info->l1_top - size;
 		share = shares - 1 - share;
 		break;
 	case TTMEM_L1_SMALL:
-		size = info.l1_small_bytes;
-		base = info.l1_top;
+		size = info->l1_small_bytes;
+		base = info->l1_top;
 		break;
 	case TTMEM_TRACE: /* at the end of the DRAM */
-		size = info.trace_bytes;
-		base = info.dram_bytes - size;
+		size = info->trace_bytes;
+		base = info->dram_bytes - size;
 		break;
 	default:
-		size = info.dram_bytes - info.trace_bytes;
+		size = info->dram_bytes - info->trace_bytes;
 		break;
 	}
 	/* In units of 32 bytes; by the double: the product has no 64 bits. */

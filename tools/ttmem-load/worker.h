@@ -41,6 +41,7 @@ struct load_worker {
 	const struct load_options *options;
 	struct truth *shared;
 	struct truth_thread *truth;
+	struct ttmem_device_info board; /* its capacities, and no identity */
 	const struct load_target *targets;
 	size_t targets_len;
 	size_t process;
