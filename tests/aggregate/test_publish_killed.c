@@ -38,6 +38,7 @@ enum {
 struct progress {
 	uint64_t points;    /* places come by */
 	uint64_t published; /* the last publication that returned */
+	char killed_at[LABEL_SIZE];
 	uint64_t labels_len;
 	char labels[LABELS_MAX][LABEL_SIZE];
 	/* The reader's. */
@@ -88,8 +89,10 @@ void ttm_testpoint(const char *label)
 	if (!progress)
 		return;
 	progress->points++;
-	if (progress->points == kill_at)
+	if (progress->points == kill_at) {
+		snprintf(progress->killed_at, LABEL_SIZE, "%s", label);
 		raise(SIGKILL);
+	}
 	label_note(label);
 }
 
@@ -153,6 +156,35 @@ static size_t temporaries(void)
 	return found;
 }
 
+static bool killed_at(const char *start)
+{
+	return !strncmp(progress->killed_at, start, strlen(start));
+}
+
+/*
+ * What is half done has an odd sequence, and nothing else has. By the number of
+ * publications before: these were followed by one into the same file.
+ */
+static void sequences_check(const struct reader *r, uint64_t published)
+{
+	bool same = published == 1 || published == 2 || published == 6;
+	bool in_row = killed_at("row begun") || killed_at("row written");
+	bool in_copy = killed_at("copy begun") || killed_at("copy head") ||
+		killed_at("copy page");
+	bool in_objects = killed_at("objects begun") || killed_at("row") ||
+		killed_at("copy") || killed_at("active");
+	uint64_t active = reader_load(r, READER_ACTIVE), i, odd = 0;
+
+	for (i = 0; i < r->objects_capacity; i++)
+		odd += reader_load(r, r->objects_off + i * 80) % 2;
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
+		same && in_row, odd, progress->killed_at);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(same && in_copy,
+		reader_load(r, r->copy_off[!active]) % 2, progress->killed_at);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(same && in_objects,
+		reader_load(r, READER_OBJECTS_SEQ) % 2, progress->killed_at);
+}
+
 /*
  * What is there: a whole publication, not older than what was published for sure.
  * Returns its number, 0 when there is no file.
@@ -205,6 +237,7 @@ static uint64_t next_kill(uint64_t at)
 static void test_a_kill_at_any_place_leaves_a_whole_publication(void)
 {
 	uint64_t at, number, kills = 0;
+	struct reader r;
 	bool killed = true;
 
 	for (at = 1; killed; at = next_kill(at)) {
@@ -215,6 +248,10 @@ static void test_a_kill_at_any_place_leaves_a_whole_publication(void)
 		kills += killed;
 		TEST_ASSERT_TRUE(temporaries() <= 1);
 		number = remains_check(progress->published);
+		if (killed && number && reader_open(&r, path)) {
+			sequences_check(&r, progress->published);
+			close(r.fd);
+		}
 		TEST_ASSERT_FALSE(child_end(child_start(successor, number)));
 		TEST_ASSERT_EQUAL_UINT64(0, temporaries());
 		TEST_ASSERT_EQUAL_UINT64(number + 1, remains_check(number + 1));
