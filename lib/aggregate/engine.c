@@ -289,7 +289,7 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	rcu_read_lock();
 	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
 		engine->slow_ns = now_ns;
-		ttm_engine_directories(engine);
+		ttm_engine_directories(engine, now_ns);
 		ttm_engine_markers(engine);
 	}
 	due_ns = processes_drain(engine, now_ns);
@@ -316,7 +316,7 @@ int ttm_engine_first(struct ttm_engine *engine)
 	int r;
 
 	rcu_read_lock();
-	ttm_engine_directories(engine);
+	ttm_engine_directories(engine, now_ns);
 	ttm_engine_markers(engine);
 	processes_drain(engine, now_ns);
 	processes_output(engine, now_ns);

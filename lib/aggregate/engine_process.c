@@ -194,6 +194,12 @@ static int process_retire(
 	}
 	if (r >= 0 && !retirees)
 		r = -EACCES;
+	/* The file could not be read when it began, and has it all the same. */
+	if (r >= 0 &&
+		ttm_retirees_has(retirees, process->attached->header.uuid)) {
+		ttm_output_forget(&engine->output, process);
+		return 0;
+	}
 	if (r >= 0)
 		r = ttm_retirees_add(
 			retirees, &engine->output, process, now_ns);
@@ -260,6 +266,10 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	 * wrote is there to be read. */
 	if (ttm_load_acquire(&attached->fate) == TTM_FATE_DEAD)
 		return process_end(engine, attached, now_ns);
+	if (ttm_load(&attached->fate) != process->fate) {
+		process->fate = ttm_load(&attached->fate);
+		process->changed = true;
+	}
 	if (now_ns >= process->due_ns)
 		process_drain(engine, process, now_ns);
 	bytes = ttm_process_bytes(process);

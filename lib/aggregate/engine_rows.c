@@ -12,12 +12,18 @@
 
 /* -- directories ------------------------------------------------------------------ */
 
-static void retirees_open(
-	struct ttm_engine *engine, struct ttm_directory *directory)
-{
-	int r = ttm_retirees_open(
-		&engine->output, directory, &directory->retirees);
+#define RETRY_INTERVAL_NS 10000000000ull
 
+static void retirees_open(struct ttm_engine *engine,
+	struct ttm_directory *directory, uint64_t now_ns)
+{
+	int r;
+
+	if (directory->retirees_error &&
+		now_ns - directory->retirees_ns < RETRY_INTERVAL_NS)
+		return;
+	directory->retirees_ns = now_ns;
+	r = ttm_retirees_open(&engine->output, directory, &directory->retirees);
 	if (r < 0 && r != directory->retirees_error)
 		ttm_engine_log(engine, LOG_ERR,
 			"%s/retired: %s; processes that end there stay as they "
@@ -81,7 +87,7 @@ static void processes_count(struct ttm_engine *engine)
 	}
 }
 
-void ttm_engine_directories(struct ttm_engine *engine)
+void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 
@@ -92,7 +98,7 @@ void ttm_engine_directories(struct ttm_engine *engine)
 		/* relaxed: the lock that it tells of is the kernel's */
 		if (!directory->retirees &&
 			ttm_load(&directory->state) == TTM_DIRECTORY_SERVED)
-			retirees_open(engine, directory);
+			retirees_open(engine, directory, now_ns);
 		if (!ttm_load(&directory->gone)) {
 			directory_show(engine, directory);
 		} else if (directory->row) {
