@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the built library shows to its host, and what it asks of it.
 
-usage: check_symbols.py SHARED STATIC|- HEADER...
+usage: check_symbols.py [--reader] SHARED STATIC|- HEADER...
 
 A runtime that embeds the library must get the names its headers declare, no
 others, and no further libraries; it must not be able to unload it; and the
-thread-local storage must fit what the loader keeps for late dlopen().
+thread-local storage must fit what the loader keeps for late dlopen(). The library
+that reads (--reader) leaves nothing behind in its host: it may be unloaded, and it
+needs jansson.
 """
 
 import os
@@ -19,6 +21,7 @@ import tree
 
 NEEDED = re.compile(r'(libc\.so\.6|ld-linux[\w-]*\.so\.\d+'
                     r'|libatomic_ops\.so\.\d+)$')
+NEEDED_READER = re.compile(NEEDED.pattern[:-1] + r'|libjansson\.so\.\d+$')
 TLS_BYTES = 16
 STATIC_NAME = re.compile(r'ttmem_|ttm_')
 # Sections of the compiler's own, one per object.
@@ -54,7 +57,7 @@ def defined(path, *options):
     return names
 
 
-def shared_faults(path, wanted):
+def shared_faults(path, wanted, reader):
     exported = defined(path, '-D')
     faults = [f'{path}: exports {n}, which no header declares'
               for n in sorted(exported - wanted)]
@@ -62,9 +65,9 @@ def shared_faults(path, wanted):
                for n in sorted(wanted - exported)]
     dynamic = run('readelf', '-dW', path)
     for name in re.findall(r'\(NEEDED\).*\[(.*)\]', dynamic):
-        if not NEEDED.match(name):
+        if not (NEEDED_READER if reader else NEEDED).match(name):
             faults.append(f'{path}: needs {name}')
-    if not re.search(r'\(FLAGS_1\).*\bNODELETE\b', dynamic):
+    if not reader and not re.search(r'\(FLAGS_1\).*\bNODELETE\b', dynamic):
         faults.append(f'{path}: can be unloaded (no -z nodelete)')
     if re.search(r'\(TEXTREL\)', dynamic):
         faults.append(f'{path}: has text relocations')
@@ -85,11 +88,11 @@ def static_faults(path, wanted):
     return faults + [f'{path}: lacks {n}' for n in sorted(wanted - names)]
 
 
-def check(shared, static, headers):
+def check(shared, static, headers, reader=False):
     wanted = declared(headers)
     if not wanted:
         return ['the headers declare nothing']
-    faults = shared_faults(shared, wanted)
+    faults = shared_faults(shared, wanted, reader)
     return faults if static == '-' else faults + static_faults(static, wanted)
 
 
@@ -153,8 +156,13 @@ def self_test():
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 4:
+    arguments = sys.argv[1:]
+    is_reader = arguments[:1] == ['--reader']
+    if is_reader:
+        arguments = arguments[1:]
+    if len(arguments) < 3:
         sys.exit(__doc__)
     self_test()
-    tree.report('symbols', check(sys.argv[1], sys.argv[2], sys.argv[3:]),
-                f'{len(declared(sys.argv[3:]))} names')
+    tree.report('symbols',
+                check(arguments[0], arguments[1], arguments[2:], is_reader),
+                f'{len(declared(arguments[2:]))} names')

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of an aggregate segment become rows of a snapshot. */
+#ifndef TTM_READ_CONVERT_H
+#define TTM_READ_CONVERT_H
+
+#include "read/snapshot.h"
+#include "shm/view.h"
+
+struct ttm_convert {
+	const struct ttm_view_copy *copy;
+	struct ttmem_snapshot *snapshot;
+	uint64_t *index[TTM_TABLES]; /* of rows: their index in the snapshot */
+};
+
+/* Tables of the copy that a snapshot with these flags needs: bits 1 << id. */
+uint64_t ttm_convert_tables(uint32_t flags);
+
+/*
+ * Fills everything but the info. `c` has copy and snapshot; its index is made here
+ * and needed by ttm_convert_objects(). Returns 0 or -ENOMEM.
+ */
+int ttm_convert_copy(struct ttm_convert *c);
+int ttm_convert_objects(struct ttm_convert *c,
+	const struct ttm_object_row *objects, size_t objects_len);
+void ttm_convert_free(struct ttm_convert *c);
+
+/* The index of the row that a reference means, or TTMEM_NONE. */
+uint64_t ttm_convert_ref(
+	const struct ttm_convert *c, enum ttm_table_id table, uint64_t ref);
+
+/* The text of a scope, NULL if there is none. Returns 0 or -ENOMEM. */
+int ttm_convert_scope(
+	const struct ttm_convert *c, uint64_t ref, const char **ret_text);
+
+/* A value that has no name here is a newer ttmemd's, or nonsense. */
+static inline uint64_t ttm_named_or_unknown(
+	enum ttmem_names set, uint64_t value)
+{
+	return ttmem_name(set, value) ? value : TTMEM_UNKNOWN;
+}
+
+static inline uint64_t ttm_flag_or_unknown(uint64_t word)
+{
+	return word <= 1 ? word : TTMEM_UNKNOWN;
+}
+
+/* Of counted text in a field of `size` bytes: a length is input, too. */
+static inline size_t ttm_length_within(uint64_t length, size_t size)
+{
+	return length < size ? (size_t)length : size;
+}
+
+#endif
