@@ -463,7 +463,9 @@ static int document_parse(struct parse *p, const json_t *document)
 	p->table = "schema_version";
 	if (!json_is_number(version))
 		return parse_refuse(p, "not a number: no ttmem snapshot");
-	if ((int64_t)json_number_value(version) != TTMEM_SCHEMA_VERSION) {
+	/* 1.x adds keys only. */
+	if (json_number_value(version) < TTMEM_SCHEMA_VERSION ||
+		json_number_value(version) >= TTMEM_SCHEMA_VERSION + 1) {
 		parse_refuse(p, "%g and not %d", json_number_value(version),
 			TTMEM_SCHEMA_VERSION);
 		return -EPROTONOSUPPORT;
