@@ -223,7 +223,8 @@ static void test_broken_documents(void)
 
 	round_trip();
 	step = text.size / test_scale(2000) + 1;
-	for (i = 0; i < text.size; i += step, n++) {
+	/* Without its newline it is still whole. */
+	for (i = 0; i < text.size - 1; i += step, n++) {
 		char kept = text.bytes[i];
 
 		ttmem_snapshot_free(&again);

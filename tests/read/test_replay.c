@@ -209,7 +209,7 @@ static void test_a_pipe_gives_lines_as_they_come(void)
 	next_is(-EAGAIN);
 	TEST_ASSERT_EQUAL_INT(10, write(ends[1], PUBLICATION(1), 10));
 	next_is(-EAGAIN);
-	dprintf(ends[1], "%s\n%s", PUBLICATION(1) + 10, PUBLICATION(2));
+	dprintf(ends[1], "%s\n%s", &PUBLICATION(1)[10], PUBLICATION(2));
 	next_is_publication(1);
 	next_is(-EAGAIN);
 	TEST_ASSERT_EQUAL_INT(1, write(ends[1], "\n", 1));
