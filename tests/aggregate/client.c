@@ -59,9 +59,10 @@ static void *commands_serve(void *context);
 /* The first thread ends, another goes on. */
 static bool leader_leave(void)
 {
+	static char ok[] = "ok";
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, commands_serve, "ok") != 0)
+	if (pthread_create(&thread, NULL, commands_serve, ok) != 0)
 		return false;
 	pthread_exit(NULL);
 }

@@ -184,7 +184,8 @@ static void test_in_another_namespace_death_is_heard_of_at_once(void)
 	client_do(&client, "start");
 	await(watching_find(1));
 	attached = watching_find(1);
-	await(attached->pid > 1); /* stored before it was added */
+	TEST_ASSERT_NOT_NULL(attached);
+	TEST_ASSERT_TRUE(attached->pid > 1);
 	TEST_ASSERT_EQUAL_UINT64(TTM_FATE_ALIVE, watching_fate(attached));
 	kill((pid_t)attached->pid, SIGKILL);
 	await(watching_fate(attached) == TTM_FATE_DEAD);

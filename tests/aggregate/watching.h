@@ -240,7 +240,7 @@ static inline void client_end(struct client *client)
 	client->pid = 0;
 }
 
-/* Its attached segment, when it is there. */
+/* Its attached segment, when it is there; never NULL. */
 static inline struct ttm_attached *client_attached(struct client *client)
 {
 	await(watching_find((uint32_t)client->pid));
