@@ -345,6 +345,26 @@ static void test_what_others_may_write_is_refused(void)
 		TTM_DIRECTORY_REFUSED, watching_state(another));
 }
 
+/* One user cannot have all of ttmemd. */
+static void test_a_user_has_so_many_directories_and_no_more(void)
+{
+	struct ttm_directory *directory;
+	size_t served = 0;
+	char name[80];
+	int i;
+
+	for (i = 0; i < 80; i++) {
+		snprintf(name, sizeof(name), "%s.%d", own, i);
+		directory_make(name, geteuid());
+	}
+	watching_start(TTM_MODE_USER);
+	rcu_read_lock();
+	ttm_registry_for_each_directory(watching_registry, directory) served++;
+	rcu_read_unlock();
+	TEST_ASSERT_EQUAL_UINT64(64, served);
+	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
+}
+
 static void test_symlinks_are_no_directories(void)
 {
 	char another[80];
@@ -387,6 +407,7 @@ int main(void)
 	RUN_TEST(test_whose_lock_file_another_takes_is_gone);
 	RUN_TEST(test_lock_files_that_are_none_are_refused);
 	RUN_TEST(test_what_others_may_write_is_refused);
+	RUN_TEST(test_a_user_has_so_many_directories_and_no_more);
 	RUN_TEST(test_symlinks_are_no_directories);
 	RUN_TEST(test_a_squatted_system_directory_is_refused);
 	failures = UNITY_END();
