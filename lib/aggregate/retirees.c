@@ -435,6 +435,20 @@ static int retirees_mend(struct ttm_retirees *retirees)
 	return file_rewrite(retirees);
 }
 
+void ttm_retirees_forget(
+	struct ttm_retirees *retirees, struct ttm_output *output)
+{
+	struct retiree *retiree;
+	uint32_t i;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		retiree_hide(output, retiree);
+	for (i = 0; i < retirees->base_len; i++)
+		ttm_chip_count(retirees->base[i].chip,
+			&retirees->base[i].published, NULL);
+	retirees->base_len = 0;
+}
+
 int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees)
 {
@@ -454,11 +468,7 @@ int ttm_retirees_open(struct ttm_output *output,
 	if (!r && broken)
 		r = retirees_mend(retirees);
 	if (r < 0) {
-		struct retiree *retiree;
-
-		for (retiree = retirees->first; retiree;
-			retiree = retiree->next)
-			retiree_hide(output, retiree);
+		ttm_retirees_forget(retirees, output);
 		ttm_retirees_close(&retirees);
 		return r;
 	}
