@@ -241,6 +241,18 @@ static uint64_t process_end(struct ttm_engine *engine,
 
 /* -- a look ----------------------------------------------------------------------- */
 
+/*
+ * Its directory may be another ttmemd's by now, and then so is the process. One that
+ * was removed is nobody else's: its processes are followed to their end.
+ */
+static bool is_anothers(const struct ttm_attached *attached)
+{
+	struct stat st;
+
+	return ttm_directory_is_gone(attached->directory) &&
+		(fstat(attached->directory->fd, &st) < 0 || st.st_nlink != 0);
+}
+
 uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
@@ -252,6 +264,11 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	process = attached->process;
 	if (!process)
 		return now_ns + RETRY_INTERVAL_NS;
+	if (is_anothers(attached)) {
+		ttm_output_forget(&engine->output, process);
+		attached_drop(engine, attached);
+		return UINT64_MAX;
+	}
 	if (process->quarantined) {
 		/* relaxed: a later look is as good */
 		if (ttm_load(&attached->vanished)) {
