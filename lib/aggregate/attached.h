@@ -32,13 +32,17 @@
  * drain, through lib/shm/atomics.h, relaxed: each is for display by itself, and
  * `state` SERVED is stored once its lock is held and never taken back (ttmemd
  * keeps a directory until it ends or the directory is gone: `gone`).
+ *
+ * A directory that is gone stays in the list until the drain has removed what was
+ * attached in it and said so (ttm_registry_release_directory): anybody may make
+ * and remove directories all day, and nothing may grow with that.
  */
 struct ttm_directory {
 	struct cds_list_head node; /* of the registry's list */
 	struct rcu_head rcu;
 	/* Constant. */
 	char path[TTM_PATH_SIZE];
-	int fd;
+	int fd;       /* -1: it could not be opened, and is refused */
 	uint32_t uid; /* st_uid: whose segments are accepted in it */
 	uint64_t device;
 	uint64_t inode;
@@ -48,13 +52,19 @@ struct ttm_directory {
 	uint64_t error;
 	uint64_t gone; /* 1: removed, or somebody else's by now */
 	struct ttm_lost lost;
+	/* Drain stores, watch loads. */
+	uint64_t released; /* 1: gone, and nothing refers to it any more */
 	/* The watch's own. */
 	int lock_fd;
 	int inotify_watch;
 	uint64_t attached_len;
 	/* The drain's own. */
-	struct ttm_retired *retired; /* file of retired processes */
-	uint64_t row;                /* reference in the image */
+	struct ttm_retirees *retirees; /* processes that ended in it */
+	uint64_t row;                  /* reference in the image */
+	uint64_t mirror_bytes;         /* of the processes in it */
+	uint64_t processes;            /* in it, that are shown */
+	int retirees_error;            /* why there are none, told once */
+	uint64_t retirees_ns;          /* when that was tried */
 };
 
 enum ttm_fate {
@@ -81,7 +91,8 @@ struct ttm_attached {
 	uint64_t fate;     /* enum ttm_fate */
 	uint64_t vanished; /* 1: its name is gone though it lives */
 	/* The watch's own. */
-	int pidfd; /* -1: none */
+	int pidfd;    /* -1: none */
+	uint32_t pid; /* in ttmemd's pid namespace, 0: not known */
 	uint64_t checked_ns;
 	/* The drain's own; NULL until it has looked at it. */
 	struct ttm_process *process;

@@ -10,9 +10,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "record/header.h"
 #include "record/process.h"
 #include "record/segment.h"
+#include "shm/identity.h"
 #include "shm/text.h"
 
 #define TIDY_ABOVE_BYTES (64ull << 20)

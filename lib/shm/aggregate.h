@@ -79,7 +79,8 @@ struct ttm_aggregate_const {
  * Stored by ttmemd's publish alone.
  *
  * word         loaded by   promises
- * heartbeat    readers     grows at least every second while ttmemd lives
+ * heartbeat    readers     grows at least every second while ttmemd lives and what
+ *                          the file says is current
  * active       readers     the copy that was completed last: 0 or 1
  * superseded   readers     not 0: a new file has this one's name
  * objects_seq  readers     odd: object rows are being changed
@@ -155,7 +156,7 @@ struct ttm_health_row {
 	uint64_t events;     /* records drained since ttmemd started */
 	uint64_t missed;     /* records overwritten before they were read */
 	uint64_t scans;      /* times the slots of a process were read anew */
-	uint64_t publish_ns; /* of the last publication */
+	uint64_t publish_ns; /* processor time of the last publication */
 	uint64_t publish_max_ns; /* the longest one */
 	uint64_t round_ns;       /* of the last round that found something */
 	uint64_t round_max_ns;

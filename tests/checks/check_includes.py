@@ -24,6 +24,7 @@ LIBC_FOLDERS = ('sys/', 'linux/', 'asm/', 'arpa/', 'net/', 'netinet/',
 OTHERS = (
     ('atomic_ops', re.compile(r'atomic_ops(\.h|/)')),
     ('urcu', re.compile(r'urcu(\.h|/|-)')),
+    ('jansson', re.compile(r'jansson\.h')),
     ('hdr', re.compile(r'hdr/|hdr_histogram')),
     ('jansson', re.compile(r'jansson\.h')),
     ('ncurses', re.compile(r'n?cursesw?(\.h|/)|term\.h')),
@@ -36,7 +37,7 @@ RULES = (
     (r'include/ttmem/', ('iso', 'public')),
     (r'lib/shm/', ('public', 'iso', 'libc', 'atomic_ops')),
     # Pure: neither shared memory nor clock nor files.
-    (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'event', 'pure')),
+    (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'public', 'pure')),
     (r'lib/record/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'lib/aggregate/', ('lib/shm', 'public', 'iso', 'libc', 'urcu', 'hdr')),
     # The one file that knows the JSON library.
@@ -45,7 +46,9 @@ RULES = (
     (r'tools/common/', ('public', 'iso', 'libc')),
     # The one file that knows the terminal.
     (r'tools/ttmem-top/screen\.c$', TOOL + ('iso', 'ncurses')),
-    (r'tools/ttmem-(top|dump)/', TOOL + ('iso',)),
+    # The one file of a tool that knows JSON.
+    (r'tools/ttmem-[a-z]+/json\.c$', TOOL + ('iso', 'jansson')),
+    (r'tools/ttmem-(top|dump|load)/', TOOL + ('iso',)),
     (r'tools/ttmemd/',
      TOOL + ('iso', 'lib/aggregate', 'lib/shm', 'urcu', 'hdr')),
     (r'(tests|bench)/', None),
@@ -83,8 +86,6 @@ def kinds(name, by, known):
         found = {folder_of(path)}
         if path.startswith('include/ttmem/'):
             found.add('public')
-        if path == 'include/ttmem/event.h':
-            found.add('event')
         if re.match(r'lib/aggregate/(apply|model)[^/]*$', path):
             found.add('pure')
         return found
@@ -136,7 +137,6 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <stdint.h>\n#include <ttmem/b.h>\n',
         'include/ttmem/b.h': '/*\n#include <pthread.h>\n*/\n',
-        'include/ttmem/event.h': '',
         'lib/shm/x.h': '#include <atomic_ops.h>\n#include <sys/mman.h>\n',
         'lib/shm/x.c': '#include "x.h"\n#include "shm/x.h"\n',
         'lib/record/r.c': '#include "shm/x.h"\n#include "record/r.h"\n'
@@ -144,13 +144,15 @@ def self_test():
         'lib/record/r.h': '',
         'lib/aggregate/apply.c': '#include "apply.h"\n#include "model.h"\n'
                                  '#include <string.h>\n'
-                                 '#include <ttmem/event.h>\n',
+                                 '#include <ttmem/b.h>\n',
         'lib/aggregate/apply.h': '',
         'lib/aggregate/model.h': '',
         'lib/aggregate/drain.c': '#include <urcu.h>\n#include "model.h"\n',
         'lib/read/parse.c': '#include <jansson.h>\n#include "shm/x.h"\n',
         'tools/common/c.h': '',
         'tools/ttmem-top/screen.c': '#include <ncurses.h>\n',
+        'tools/ttmem-load/json.c': '#include <jansson.h>\n'
+                                   '#include "common/c.h"\n',
         'tools/ttmemd/main.c': '#include "aggregate/apply.h"\n'
                                '#include "common/c.h"\n',
         'tests/t.c': '#include "record/r.h"\n#include <anything.h>\n',
@@ -158,18 +160,19 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <unistd.h>\n#include <stdatomic.h>\n'
                              '#include "../../lib/shm/x.h"\n',
-        'include/ttmem/event.h': '',
         'lib/shm/x.h': '',
         'lib/shm/x.c': '#  include "record/r.h"\n#include MACRO\n',
         'lib/record/r.h': '#include <atomic_ops.h>\n',
         'lib/record/r.c': '#include "../read/f.h"\n#include <urcu.h>\n',
         'lib/read/f.h': '#include "aggregate/apply.h"\n#include <jansson.h>\n',
         'lib/aggregate/apply.h': '#include "shm/x.h"\n#include <stdio.h>\n'
-                                 '#include <ttmem/a.h>\n#include <time.h>\n'
+                                 '#include <pthread.h>\n#include <time.h>\n'
                                  '#include "drain.h"\n',
         'lib/aggregate/drain.h': '#include "record/r.h"\n',
         'tools/ttmem-top/view.c': '#include <ncurses.h>\n',
         'tools/ttmem-dump/main.c': '#include "shm/x.h"\n',
+        'tools/ttmem-load/truth.c': '#include "shm/x.h"\n'
+                                    '#include <jansson.h>\n',
         'tools/ttmemd/main.c': '#include "read/f.h"\n#include "gone.h"\n',
         'odd/place.c': '',
     }, [
@@ -185,12 +188,14 @@ def self_test():
         'f.h:2: must not include jansson.h',
         'apply.h:1: must not include shm/x.h',
         'apply.h:2: must not include stdio.h',
-        'apply.h:3: must not include ttmem/a.h',
+        'apply.h:3: must not include pthread.h',
         'apply.h:4: must not include time.h',
         'apply.h:5: must not include drain.h',
         'drain.h:1: must not include record/r.h',
         'view.c:1: must not include ncurses.h',
         'ttmem-dump/main.c:1: must not include shm/x.h',
+        'ttmem-load/truth.c:1: must not include shm/x.h',
+        'ttmem-load/truth.c:2: must not include jansson.h',
         'ttmemd/main.c:1: must not include read/f.h',
         'ttmemd/main.c:2: must not include gone.h',
         'odd/place.c: no rule',

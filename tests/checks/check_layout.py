@@ -402,9 +402,9 @@ def left_out(root, covered):
     return faults
 
 
-def answers(root, questions):
+def answers(root, questions, header='shm/layout.h'):
     """What the compiler makes of the header."""
-    code = ['#include <stdio.h>', '#include "shm/layout.h"',
+    code = ['#include <stdio.h>', f'#include "{header}"',
             'int main(void)', '{']
     code += [f'\tprintf("%llu\\n", (unsigned long long)({q[0]}));'
              for q in questions]

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+#include "aggregate/chip.h"
+
+#include <hdr/hdr_histogram.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KNOWS(facts, fact) (((facts)->known & (fact)) != 0)
+
+/* -- identity ---------------------------------------------------------------- */
+
+static struct ttm_chip *chip_by_id(struct ttm_chips *chips, uint64_t chip_id)
+{
+	struct ttm_chip *chip;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		if (chip->total.identity == TTM_IDENTITY_CHIP &&
+			chip->total.facts.chip_id == chip_id)
+			return chip;
+	return NULL;
+}
+
+/*
+ * A PCI address alone means the identified chip at that address if there is just
+ * one: the two chips of a board may be reached through one address.
+ */
+static struct ttm_chip *chip_by_address(
+	struct ttm_chips *chips, uint64_t pci_address)
+{
+	struct ttm_chip *chip, *found = NULL, *same = NULL;
+
+	for (chip = chips->first; chip; chip = chip->next) {
+		if (!KNOWS(&chip->total.facts, TTM_FACT_PCI_ADDRESS) ||
+			chip->total.facts.pci_address != pci_address)
+			continue;
+		if (chip->total.identity == TTM_IDENTITY_PCI) {
+			same = chip;
+		} else if (chip->total.identity == TTM_IDENTITY_CHIP) {
+			if (found)
+				return same;
+			found = chip;
+		}
+	}
+	return found ? found : same;
+}
+
+static struct ttm_chip *chip_by_logical(
+	struct ttm_chips *chips, uint32_t logical)
+{
+	struct ttm_chip *chip;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		if (chip->total.identity == TTM_IDENTITY_LOGICAL &&
+			chip->total.logical == logical)
+			return chip;
+	return NULL;
+}
+
+static enum ttm_identity identity_of(const struct ttm_device_facts *facts)
+{
+	if (KNOWS(facts, TTM_FACT_CHIP_ID))
+		return TTM_IDENTITY_CHIP;
+	if (KNOWS(facts, TTM_FACT_PCI_ADDRESS))
+		return TTM_IDENTITY_PCI;
+	return TTM_IDENTITY_LOGICAL;
+}
+
+static struct ttm_chip *chip_find(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint32_t logical)
+{
+	switch (identity_of(facts)) {
+	case TTM_IDENTITY_CHIP:
+		return chip_by_id(chips, facts->chip_id);
+	case TTM_IDENTITY_PCI:
+		return chip_by_address(chips, facts->pci_address);
+	case TTM_IDENTITY_LOGICAL:
+		break;
+	}
+	return chip_by_logical(chips, logical);
+}
+
+/* What somebody told later is newer; what nobody tells again stays. */
+static void facts_merge(
+	struct ttm_device_facts *facts, const struct ttm_device_facts *told)
+{
+	const struct {
+		uint64_t fact;
+		size_t off;
+		size_t size;
+	} fields[] = {
+#define FIELD(fact, member)                                                    \
+	{ fact, offsetof(struct ttm_device_facts, member),                     \
+		sizeof(facts->member) }
+		FIELD(TTM_FACT_CHIP_ID, chip_id),
+		FIELD(TTM_FACT_PCI_ADDRESS, pci_address),
+		FIELD(TTM_FACT_ARCH, arch),
+		FIELD(TTM_FACT_BOARD, board),
+		FIELD(TTM_FACT_DRAM_BYTES, dram_bytes),
+		FIELD(TTM_FACT_L1_BYTES_PER_CORE, l1_bytes_per_core),
+		FIELD(TTM_FACT_CORES, cores),
+		FIELD(TTM_FACT_L1_SMALL_BYTES, l1_small_bytes),
+		FIELD(TTM_FACT_TRACE_BYTES, trace_bytes),
+		FIELD(TTM_FACT_L1_BASE, l1_base),
+		FIELD(TTM_FACT_L1_TOP, l1_top),
+#undef FIELD
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (told->known & fields[i].fact)
+			memcpy((char *)facts + fields[i].off,
+				(const char *)told + fields[i].off,
+				fields[i].size);
+	facts->known |= told->known;
+}
+
+static struct ttm_chip *chip_new(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint32_t logical)
+{
+	struct ttm_chip *chip = calloc(1, sizeof(*chip)), **end;
+
+	if (!chip)
+		return NULL;
+	chip->row = ttm_image_add(chips->image, TTM_TABLE_DEVICES);
+	if (!chip->row) {
+		free(chip);
+		return NULL;
+	}
+	chip->total.identity = identity_of(facts);
+	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
+	chip->total.logical = logical;
+	chip->changed = true;
+	for (end = &chips->first; *end; end = &(*end)->next)
+		;
+	*end = chip;
+	chips->identities_changed = true;
+	return chip;
+}
+
+struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint32_t logical)
+{
+	struct ttm_chip *chip = chip_find(chips, facts, logical);
+	uint64_t known;
+
+	if (!chip)
+		chip = chip_new(chips, facts, logical);
+	if (!chip) {
+		chips->memory_errors++;
+		return NULL;
+	}
+	known = chip->total.facts.known;
+	facts_merge(&chip->total.facts, facts);
+	/* Somebody who tells the address alone may mean this one from now on. */
+	if ((chip->total.facts.known ^ known) & TTM_FACT_PCI_ADDRESS)
+		chips->identities_changed = true;
+	chip->changed = true;
+	return chip;
+}
+
+struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row)
+{
+	struct ttm_chip *chip;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		if (chip->row == row)
+			return chip;
+	return NULL;
+}
+
+void ttm_chips_free(struct ttm_chips *chips)
+{
+	struct ttm_chip *chip;
+	unsigned figure, kind;
+
+	while ((chip = chips->first)) {
+		chips->first = chip->next;
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			for (kind = 0; kind < 2; kind++)
+				hdr_close(chip->distributions[figure][kind]
+						  .histogram);
+		free(chip);
+	}
+}
+
+/* -- sums -------------------------------------------------------------------- */
+
+static void words_add(
+	uint64_t *sum, const uint64_t *part, size_t len, uint64_t sign)
+{
+	while (len--)
+		*sum++ += sign * *part++;
+}
+
+static bool share_is_in_use(const struct ttm_share_row *share)
+{
+	unsigned i;
+
+	if (share->open)
+		return true;
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		if (share->figures[i].live_objects)
+			return true;
+	return false;
+}
+
+/* sign: 1 or all ones. Peaks are not sums: they are sampled. */
+static void share_add(struct ttm_device_row *total,
+	const struct ttm_share_row *share, uint64_t sign)
+{
+	unsigned i;
+
+	words_add(total->dispatches, share->dispatches, 3, sign);
+	words_add(total->failures, share->failures, 5, sign);
+	words_add(total->ring_bytes, share->ring_bytes, 3, sign);
+	total->cb_footprint += sign * share->cb_footprint;
+	if (share_is_in_use(share))
+		total->processes += sign;
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		struct ttm_sums *sum = &total->figures[i];
+		const struct ttm_sums *part = &share->figures[i];
+
+		sum->live_bytes += sign * part->live_bytes;
+		sum->live_objects += sign * part->live_objects;
+		sum->orphaned_bytes += sign * part->orphaned_bytes;
+		sum->orphaned_objects += sign * part->orphaned_objects;
+		sum->alloc_objects += sign * part->alloc_objects;
+		sum->alloc_bytes += sign * part->alloc_bytes;
+		sum->free_objects += sign * part->free_objects;
+		sum->free_bytes += sign * part->free_bytes;
+	}
+}
+
+void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,
+	const struct ttm_share_row *now)
+{
+	if (before)
+		share_add(&chip->total, before, UINT64_MAX);
+	if (now)
+		share_add(&chip->total, now, 1);
+	chip->changed = true;
+	chip->shares_changed = true;
+}
+
+static void most(uint64_t *high, uint64_t value)
+{
+	if (value > *high)
+		*high = value;
+}
+
+static void uses_set(struct ttm_chip *chip)
+{
+	struct ttm_device_row *total = &chip->total;
+	uint64_t kernels = 0, fabric;
+	unsigned i;
+
+	for (i = 0; i < 3; i++)
+		kernels += total->figures[TTMEM_FIGURE_KERNEL + i].live_bytes -
+			total->ring_bytes[i];
+	fabric = total->figures[TTMEM_FIGURE_KERNEL_FABRIC].live_bytes -
+		total->ring_bytes[TTMEM_KERNEL_FABRIC];
+	total->dram_use = total->figures[TTMEM_FIGURE_DRAM].live_bytes +
+		total->figures[TTMEM_FIGURE_TRACE].live_bytes;
+	total->l1_use = total->figures[TTMEM_FIGURE_L1].live_bytes +
+		total->figures[TTMEM_FIGURE_L1_SMALL].live_bytes +
+		total->cb_footprint + kernels;
+	/* Fabric kernels sit on ethernet cores. */
+	total->l1_tensix_use = total->l1_use - fabric;
+	most(&total->dram_peak, total->dram_use);
+	most(&total->l1_tensix_peak, total->l1_tensix_use);
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		most(&total->figures[i].peak_bytes,
+			total->figures[i].live_bytes);
+	for (i = 0; i < TTM_RESOLUTIONS; i++) {
+		most(&chip->dram_max[i], total->dram_use);
+		most(&chip->l1_max[i], total->l1_use);
+	}
+}
+
+void ttm_chips_publish(struct ttm_chips *chips)
+{
+	struct ttm_chip *chip;
+
+	for (chip = chips->first; chip; chip = chip->next) {
+		if (!chip->changed)
+			continue;
+		chip->changed = false;
+		uses_set(chip);
+		ttm_image_set(chips->image, TTM_TABLE_DEVICES, chip->row,
+			&chip->total);
+	}
+}
+
+void ttm_chip_resume_peaks(
+	struct ttm_chip *chip, const struct ttm_device_row *row)
+{
+	unsigned i;
+
+	most(&chip->total.dram_peak, row->dram_peak);
+	most(&chip->total.l1_tensix_peak, row->l1_tensix_peak);
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		most(&chip->total.figures[i].peak_bytes,
+			row->figures[i].peak_bytes);
+	chip->changed = true;
+}

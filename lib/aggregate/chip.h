@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+/*
+ * Devices over all processes. A chip is known by its unique id, else by its PCI
+ * address; those that tell neither are merged by logical id, visibly, and never with
+ * one that tells. Sums over its shares are kept by adding what a share says now
+ * and subtracting what it said before: integers, so nothing drifts.
+ */
+#ifndef TTM_AGGREGATE_CHIP_H
+#define TTM_AGGREGATE_CHIP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregate/image.h"
+#include "aggregate/process.h"
+
+struct hdr_histogram;
+
+#define TTM_RESOLUTIONS 3u
+
+struct ttm_distribution {
+	struct hdr_histogram *histogram; /* NULL: none yet */
+	uint64_t row;
+	bool changed;
+};
+
+struct ttm_chip {
+	struct ttm_chip *next;
+	uint64_t row;
+	struct ttm_device_row total; /* as published, or about to be */
+	bool changed;
+	bool shares_changed; /* headroom, label: to be looked up again */
+	uint64_t history_rows[TTM_RESOLUTIONS];
+	uint64_t dram_max[TTM_RESOLUTIONS]; /* since the last point */
+	uint64_t l1_max[TTM_RESOLUTIONS];
+	struct ttm_distribution distributions[TTMEM_FIGURES][2];
+	/* When rates were taken last. */
+	uint64_t rate_events;
+	uint64_t rate_alloc_bytes;
+	uint64_t rate_free_bytes;
+};
+
+struct ttm_chips {
+	struct ttm_chip *first;
+	struct ttm_image *image;
+	bool identities_changed; /* parts may belong to other chips now */
+	uint64_t tick; /* seconds since the start: which points are due */
+	uint64_t memory_errors;
+};
+
+void ttm_chips_free(struct ttm_chips *chips);
+
+/* The chip that these facts mean, made if there is none. NULL: no memory. */
+struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint32_t logical);
+
+/* The identity under which ttm_chip_get() would find it again. */
+struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
+
+/* A share said `before` (NULL: nothing) and says `now` (NULL: is gone). */
+void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,
+	const struct ttm_share_row *now);
+
+/* Uses and peaks from the sums, then the rows into the image. */
+void ttm_chips_publish(struct ttm_chips *chips);
+
+/* -- distributions and histories ----------------------------------------------- */
+
+/* Costs a few ns. Values beyond the range count as its end. */
+void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
+	enum ttm_distribution_kind kind, uint64_t value);
+
+/* The distributions that changed into the image. */
+void ttm_chips_cut(struct ttm_chips *chips);
+
+/* A second has passed: rates, and the points that are due. */
+void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns);
+
+/* What a predecessor published: sampled peaks, histories, distributions. */
+void ttm_chip_resume_peaks(
+	struct ttm_chip *chip, const struct ttm_device_row *row);
+void ttm_chip_resume_history(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned resolution, const struct ttm_history_row *row, size_t size);
+void ttm_chip_resume_distribution(struct ttm_chips *chips,
+	struct ttm_chip *chip, const struct ttm_distribution_row *row);
+
+#endif

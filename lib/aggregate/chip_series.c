@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+/* What a chip's past was: distributions from records, histories from samples. */
+#include <hdr/hdr_histogram.h>
+#include <string.h>
+
+#include "aggregate/chip.h"
+
+/* -- distributions ----------------------------------------------------------- */
+
+#define DIGITS 2
+#define BYTES_HIGHEST ((int64_t)1 << 46)
+#define LIFETIME_HIGHEST ((int64_t)1 << 50) /* ns: thirteen days */
+
+static int64_t highest_of(enum ttm_distribution_kind kind)
+{
+	return kind == TTM_DISTRIBUTION_BYTES ? BYTES_HIGHEST :
+						LIFETIME_HIGHEST;
+}
+
+static struct hdr_histogram *histogram_get(
+	struct ttm_chip *chip, unsigned figure, enum ttm_distribution_kind kind)
+{
+	struct ttm_distribution
+		*distribution = &chip->distributions[figure][kind];
+
+	if (!distribution->histogram &&
+		hdr_init(1, highest_of(kind), DIGITS,
+			&distribution->histogram) != 0)
+		return NULL;
+	return distribution->histogram;
+}
+
+void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
+	enum ttm_distribution_kind kind, uint64_t value)
+{
+	struct hdr_histogram *histogram = histogram_get(chip, figure, kind);
+	uint64_t highest = (uint64_t)highest_of(kind);
+
+	if (!histogram)
+		return;
+	hdr_record_value(
+		histogram, (int64_t)(value < highest ? value : highest));
+	chip->distributions[figure][kind].changed = true;
+}
+
+static uint64_t unsigned_of(int64_t value)
+{
+	return value > 0 ? (uint64_t)value : 0;
+}
+
+static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned figure, unsigned kind)
+{
+	struct ttm_distribution
+		*distribution = &chip->distributions[figure][kind];
+	struct hdr_histogram *histogram = distribution->histogram;
+	static const double percents[4] = { 50, 90, 99, 99.9 };
+	struct ttm_distribution_row row;
+	int64_t values[4] = { 0 };
+
+	if (!distribution->row)
+		distribution->row = ttm_image_add(
+			chips->image, TTM_TABLE_DISTRIBUTIONS);
+	if (!distribution->row) {
+		chips->memory_errors++;
+		return;
+	}
+	memset(&row, 0, sizeof(row));
+	hdr_value_at_percentiles(histogram, percents, values, 4);
+	row.device = chip->row;
+	row.figure = figure;
+	row.kind = kind;
+	row.total = unsigned_of(histogram->total_count);
+	row.min = unsigned_of(hdr_min(histogram));
+	row.max = unsigned_of(hdr_max(histogram));
+	row.mean = unsigned_of((int64_t)hdr_mean(histogram));
+	row.p50 = unsigned_of(values[0]);
+	row.p90 = unsigned_of(values[1]);
+	row.p99 = unsigned_of(values[2]);
+	row.p999 = unsigned_of(values[3]);
+	row.highest = unsigned_of(histogram->highest_trackable_value);
+	row.digits = DIGITS;
+	row.counts_len = (uint64_t)histogram->counts_len;
+	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
+		memcpy(row.counts, histogram->counts,
+			row.counts_len * sizeof(row.counts[0]));
+	ttm_image_set(
+		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row, &row);
+	distribution->changed = false;
+}
+
+void ttm_chips_cut(struct ttm_chips *chips)
+{
+	struct ttm_chip *chip;
+	unsigned figure, kind;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			for (kind = 0; kind < 2; kind++)
+				if (chip->distributions[figure][kind].changed)
+					distribution_publish(
+						chips, chip, figure, kind);
+}
+
+void ttm_chip_resume_distribution(struct ttm_chips *chips,
+	struct ttm_chip *chip, const struct ttm_distribution_row *row)
+{
+	struct hdr_histogram *histogram;
+
+	if (row->figure >= TTMEM_FIGURES || row->kind > 1 ||
+		row->digits != DIGITS ||
+		row->counts_len > TTM_DISTRIBUTION_COUNTS)
+		return;
+	histogram = histogram_get(chip, (unsigned)row->figure,
+		(enum ttm_distribution_kind)row->kind);
+	if (!histogram) {
+		chips->memory_errors++;
+		return;
+	}
+	if ((uint64_t)histogram->counts_len != row->counts_len)
+		return;
+	memcpy(histogram->counts, row->counts,
+		row->counts_len * sizeof(row->counts[0]));
+	hdr_reset_internal_counters(histogram);
+	chip->distributions[row->figure][row->kind].changed = true;
+}
+
+/* -- histories --------------------------------------------------------------- */
+
+static const struct resolution {
+	enum ttm_table_id table;
+	uint64_t seconds;
+	uint64_t capacity;
+} resolutions[TTM_RESOLUTIONS] = {
+	{ TTM_TABLE_HISTORY_1S, 1, TTM_HISTORY_1S },
+	{ TTM_TABLE_HISTORY_10S, 10, TTM_HISTORY_10S },
+	{ TTM_TABLE_HISTORY_1M, 60, TTM_HISTORY_1M },
+};
+
+static uint64_t events_of(const struct ttm_device_row *total)
+{
+	uint64_t events = 0;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		events += total->figures[i].alloc_objects +
+			total->figures[i].free_objects;
+	for (i = 0; i < 3; i++)
+		events += total->dispatches[i];
+	return events;
+}
+
+static bool history_add_row(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned at, struct ttm_history_row *ret_head)
+{
+	const struct resolution *resolution = &resolutions[at];
+	const struct ttm_history_row *row;
+
+	if (!chip->history_rows[at]) {
+		chip->history_rows[at] = ttm_image_add(
+			chips->image, resolution->table);
+		if (!chip->history_rows[at]) {
+			chips->memory_errors++;
+			return false;
+		}
+		memset(ret_head, 0, sizeof(*ret_head));
+		ret_head->device = chip->row;
+		ret_head->interval_ns = resolution->seconds * 1000000000u;
+		ret_head->capacity = resolution->capacity;
+		return true;
+	}
+	row = ttm_image_row(
+		chips->image, resolution->table, chip->history_rows[at]);
+	memcpy(ret_head, row, sizeof(*ret_head));
+	return true;
+}
+
+static void point_add(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned at, uint64_t now_ns)
+{
+	const struct ttm_device_row *total = &chip->total;
+	enum ttm_table_id table = resolutions[at].table;
+	struct ttm_point point = { .time_ns = now_ns };
+	struct ttm_history_row head;
+	unsigned i;
+
+	if (!history_add_row(chips, chip, at, &head))
+		return;
+	point.dram_use = total->dram_use;
+	point.l1_use = total->l1_use;
+	point.dram_use_max = chip->dram_max[at];
+	point.l1_use_max = chip->l1_max[at];
+	point.events = events_of(total);
+	point.processes = total->processes;
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		point.live_bytes[i] = total->figures[i].live_bytes;
+	ttm_image_set_part(chips->image, table, chip->history_rows[at],
+		sizeof(head) + head.points_len % head.capacity * sizeof(point),
+		&point, sizeof(point));
+	head.points_len++;
+	head.self = chip->history_rows[at];
+	ttm_image_set_part(chips->image, table, chip->history_rows[at], 0,
+		&head, sizeof(head));
+	chip->dram_max[at] = total->dram_use;
+	chip->l1_max[at] = total->l1_use;
+}
+
+static uint64_t rate(uint64_t now, uint64_t *before)
+{
+	uint64_t moved = now - *before;
+
+	*before = now;
+	/* A retired process that was dropped takes its part along. */
+	return moved > INT64_MAX ? 0 : moved;
+}
+
+static void rates_set(struct ttm_chip *chip)
+{
+	uint64_t alloc_bytes = 0, free_bytes = 0;
+	struct ttm_device_row *total = &chip->total;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		alloc_bytes += total->figures[i].alloc_bytes;
+		free_bytes += total->figures[i].free_bytes;
+	}
+	total->events_per_s = rate(events_of(total), &chip->rate_events);
+	total->alloc_bytes_per_s = rate(alloc_bytes, &chip->rate_alloc_bytes);
+	total->free_bytes_per_s = rate(free_bytes, &chip->rate_free_bytes);
+	chip->changed = true;
+}
+
+void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns)
+{
+	struct ttm_chip *chip;
+	unsigned at;
+
+	chips->tick++;
+	for (chip = chips->first; chip; chip = chip->next) {
+		rates_set(chip);
+		for (at = 0; at < TTM_RESOLUTIONS; at++)
+			if (chips->tick % resolutions[at].seconds == 0)
+				point_add(chips, chip, at, now_ns);
+	}
+}
+
+void ttm_chip_resume_history(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned resolution, const struct ttm_history_row *row, size_t size)
+{
+	enum ttm_table_id table = resolutions[resolution].table;
+	struct ttm_history_row head;
+
+	if (row->capacity != resolutions[resolution].capacity ||
+		chip->history_rows[resolution] ||
+		size < sizeof(*row) + row->capacity * sizeof(row->points[0]))
+		return;
+	if (!history_add_row(chips, chip, resolution, &head))
+		return;
+	head.self = chip->history_rows[resolution];
+	head.points_len = row->points_len;
+	ttm_image_set_part(
+		chips->image, table, head.self, 0, &head, sizeof(head));
+	ttm_image_set_part(chips->image, table, head.self, sizeof(head),
+		row->points, row->capacity * sizeof(row->points[0]));
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+#include "aggregate/drain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/drain_state.h"
+#include "aggregate/item.h"
+#include "shm/atomics.h"
+
+/* No process needs its slots read anew more often than that. */
+#define SCAN_INTERVAL_NS 10000000u
+/* What has no record of its own is looked at so often. */
+#define REFRESH_INTERVAL_NS 1000000000u
+/* Controls read beyond the lanes known, to see new ones appear. */
+#define LANES_AHEAD 4u
+/* A lane does not move so far between two looks. */
+#define JUMP_MAX (1ull << 56)
+
+/* Where the drain thread copies a lane or a chunk of slots to. */
+static _Thread_local struct ttm_words words[TTM_LANE_RECORDS];
+static_assert(TTM_SLOTS_PER_EXTENT == TTM_LANE_RECORDS, "they share it");
+
+/* -- lanes ------------------------------------------------------------------- */
+
+static int positions_reserve(struct ttm_process *process, uint32_t len)
+{
+	struct ttm_position *positions;
+
+	if (len <= process->positions_len)
+		return 0;
+	positions = realloc(process->positions, len * sizeof(*positions));
+	if (!positions)
+		return -ENOMEM;
+	memset(positions + process->positions_len, 0,
+		(len - process->positions_len) * sizeof(*positions));
+	process->positions = positions;
+	process->positions_len = len;
+	return 0;
+}
+
+static void lane_miss(struct ttm_process *process, uint32_t lane,
+	uint64_t up_to, struct ttm_drain_stats *stats)
+{
+	struct ttm_position *position = &process->positions[lane];
+	uint64_t missed = up_to - position->next;
+
+	position->next = up_to;
+	position->missed += missed;
+	process->missed += missed;
+	process->events += missed;
+	stats->missed += missed;
+	process->scan_wanted = true;
+	process->devices_wanted = true;
+	process->texts_wanted = true;
+}
+
+static int record_take(struct ttm_process *process, uint32_t lane,
+	const struct ttm_words *record, const struct ttm_drain_watcher *watcher)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+	struct ttm_item item;
+	int r;
+
+	switch (TTM_W1_TYPE(record->w[1])) {
+	case TTM_RECORD_NOOP:
+		/* It may stand where the record of a cancelled thread was lost. */
+		process->scan_wanted = true;
+		return 0;
+	case TTM_RECORD_ALLOC:
+	case TTM_RECORD_FREE:
+		r = ttm_item_from_record(&process->source, lane, record, &item);
+		if (r)
+			return r;
+		if (slot >= ttm_model_slots(&process->model)) {
+			r = ttm_drain_grow(process, slot);
+			if (r)
+				return r;
+		}
+		ttm_apply(&process->model, slot, &item, false);
+		break;
+	case TTM_RECORD_DISPATCH:
+	case TTM_RECORD_ANOMALY:
+	case TTM_RECORD_LOSS:
+		break;
+	case TTM_RECORD_FAILURE:
+	case TTM_RECORD_MARK:
+		process->texts_wanted = true;
+		break;
+	case TTM_RECORD_DEVICE_OPEN:
+	case TTM_RECORD_DEVICE_CLOSE:
+		process->devices_wanted = true;
+		break;
+	default:
+		return ttm_source_fault(&process->source,
+			"lane %" PRIu32 " has a record of type %u", lane,
+			TTM_W1_TYPE(record->w[1]));
+	}
+	if (watcher && watcher->record)
+		watcher->record(watcher->context, process, record);
+	return 0;
+}
+
+/*
+ * Records from the position up to `tail`, which was loaded before. Those that the
+ * writer may have begun to overwrite meanwhile are missed.
+ */
+static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
+	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats)
+{
+	struct ttm_position *position = &process->positions[lane];
+	struct ttm_lane_control control;
+	uint64_t first, from;
+	uint32_t len, i;
+	int r;
+
+	if (tail - position->next > TTM_LANE_RECORDS)
+		lane_miss(process, lane, tail - TTM_LANE_RECORDS, stats);
+	first = position->next;
+	len = (uint32_t)(tail - first);
+	r = ttm_source_records(&process->source, lane, first, len, words);
+	if (r == -ENOENT) {
+		lane_miss(process, lane, tail, stats);
+		return 0;
+	}
+	if (r)
+		return r;
+	/* pairs(lane-intent): acquire, with ttm_lane_begin: a record that was
+	 * copied half overwritten has an intent that says so by now. */
+	ttm_fence_acquire();
+	r = ttm_source_controls(&process->source, lane, 1, &control);
+	if (r)
+		return r;
+	if (control.intent - tail >= JUMP_MAX)
+		return ttm_source_fault(&process->source,
+			"lane %" PRIu32 " has tail %" PRIu64
+			" and intent %" PRIu64,
+			lane, tail, control.intent);
+	from = first;
+	if (control.intent > TTM_LANE_RECORDS &&
+		control.intent - TTM_LANE_RECORDS > first)
+		from = control.intent - TTM_LANE_RECORDS;
+	if (from > tail)
+		from = tail;
+	if (from > first)
+		lane_miss(process, lane, from, stats);
+	for (i = (uint32_t)(from - first); i < len; i++) {
+		r = record_take(process, lane, &words[i], watcher);
+		if (r)
+			return r;
+	}
+	position->next = tail;
+	process->events += tail - from;
+	stats->events += tail - from;
+	return 0;
+}
+
+static int lane_look(struct ttm_process *process, uint32_t lane,
+	const struct ttm_lane_control *control,
+	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats,
+	uint64_t *most)
+{
+	struct ttm_position *position = &process->positions[lane];
+	uint64_t len = control->tail - position->next;
+	int r;
+
+	if (!len)
+		return 0;
+	if (len >= JUMP_MAX)
+		return ttm_source_fault(&process->source,
+			"the tail of lane %" PRIu32 " went from %" PRIu64
+			" to %" PRIu64,
+			lane, position->next, control->tail);
+	if (!ttm_source_has_lane(&process->source, lane)) {
+		r = ttm_drain_refresh_extents(process);
+		if (r)
+			return r;
+	}
+	if (len > *most)
+		*most = len;
+	process->counters_wanted = true;
+	process->changed = true;
+	return lane_drain(process, lane, control->tail, watcher, stats);
+}
+
+/*
+ * The tails of all lanes in one pread. A lane shows by its owner or its intent that
+ * it was handed out, so those ahead tell when there are more.
+ */
+static int lanes_drain(struct ttm_process *process,
+	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats,
+	uint64_t *most)
+{
+	struct ttm_lane_control controls[TTM_LANES_MAX];
+	uint32_t len = (uint32_t)process->live.lanes_len, ahead, i;
+	int r;
+
+	for (;;) {
+		ahead = len + LANES_AHEAD < TTM_LANES_MAX ? len + LANES_AHEAD :
+							    TTM_LANES_MAX;
+		r = ttm_source_controls(&process->source, 0, ahead, controls);
+		if (r)
+			return r;
+		/* pairs(lane-tail): acquire, with ttm_lane_end: records below the
+		 * tail are complete, and so are the slots they tell of. */
+		ttm_fence_acquire();
+		for (i = len; i < ahead; i++)
+			if (controls[i].owner || controls[i].intent)
+				break;
+		if (i == ahead)
+			break;
+		r = ttm_source_live(&process->source, &process->live);
+		if (r)
+			return r;
+		if (process->live.lanes_len <= len)
+			break; /* in the making: the next round sees it */
+		len = (uint32_t)process->live.lanes_len;
+	}
+	r = positions_reserve(process, len);
+	for (i = 0; i < len && !r; i++)
+		r = lane_look(process, i, &controls[i], watcher, stats, most);
+	process->in_flight = 0;
+	for (i = 0; i < len; i++)
+		process->in_flight += controls[i].intent != controls[i].tail;
+	return r;
+}
+
+/* -- slots ------------------------------------------------------------------- */
+
+int ttm_drain_refresh_extents(struct ttm_process *process)
+{
+	int r = ttm_source_live(&process->source, &process->live);
+	uint64_t slots;
+
+	if (!r)
+		r = ttm_source_extents(
+			&process->source, process->live.extents_high);
+	if (r)
+		return r;
+	slots = (uint64_t)ttm_source_chunks(&process->source) *
+		TTM_SLOTS_PER_EXTENT;
+	if (slots > ttm_model_slots(&process->model) &&
+		slots * sizeof(struct ttm_place) > process->bytes_max)
+		return ttm_source_fault(&process->source,
+			"%" PRIu64 " slots would take more memory than "
+			"--max-bytes leaves",
+			slots);
+	return ttm_model_reserve(&process->model, (uint32_t)slots);
+}
+
+int ttm_drain_grow(struct ttm_process *process, uint32_t slot)
+{
+	int r = ttm_drain_refresh_extents(process);
+
+	if (!r && slot >= ttm_model_slots(&process->model))
+		r = ttm_source_fault(&process->source,
+			"a record names slot %" PRIu32 ", which is not there",
+			slot);
+	return r;
+}
+
+static int slot_take(struct ttm_process *process, uint32_t slot,
+	const struct ttm_words *found, bool last)
+{
+	struct ttm_place *place = ttm_model_place(&process->model, slot);
+	struct ttm_item item;
+	int r;
+
+	r = ttm_item_from_slot(&process->source, slot, found, last, &item);
+	if (r)
+		return r;
+	/* The slots of a dead process are the truth, whatever was read before. */
+	if (last) {
+		place->state |= TTM_PLACE_SCANNED;
+		place->item.word &= 1;
+	}
+	ttm_apply(&process->model, slot, &item, true);
+	return 0;
+}
+
+static int slots_scan(struct ttm_process *process, bool last)
+{
+	uint32_t chunk, i, chunks;
+	int r = ttm_drain_refresh_extents(process);
+
+	if (r)
+		return r;
+	chunks = ttm_source_chunks(&process->source);
+	for (chunk = 0; chunk < chunks; chunk++) {
+		r = ttm_source_slots(&process->source, chunk, words);
+		if (r == -ENOENT)
+			memset(words, 0, sizeof(words));
+		else if (r)
+			return r;
+		for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++) {
+			if (!words[i].w[0] && !last)
+				continue;
+			r = slot_take(process, chunk * TTM_SLOTS_PER_EXTENT + i,
+				&words[i], last);
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
+	struct ttm_drain_stats *stats)
+{
+	int r;
+
+	if (!process->scan_wanted ||
+		(process->scanned_ns &&
+			now_ns - process->scanned_ns < SCAN_INTERVAL_NS))
+		return 0;
+	process->scan_wanted = false;
+	process->scanned_ns = now_ns;
+	process->changed = true;
+	stats->scans++;
+	r = slots_scan(process, false);
+	if (r)
+		process->scan_wanted = true;
+	return r;
+}
+
+/* -- rounds ------------------------------------------------------------------ */
+
+static int refresh_if_due(struct ttm_process *process, uint64_t now_ns)
+{
+	struct ttm_header_live live;
+	int r;
+
+	if (process->refreshed_ns &&
+		now_ns - process->refreshed_ns < REFRESH_INTERVAL_NS)
+		return 0;
+	process->refreshed_ns = now_ns;
+	process->devices_wanted = true;
+	ttm_process_timescale(process);
+	r = ttm_source_live(&process->source, &live);
+	if (r)
+		return r;
+	/* It stopped, or lost events that had no lane to tell of them. */
+	if (live.state != process->live.state ||
+		memcmp(live.lost_events, process->live.lost_events,
+			sizeof(live.lost_events)) != 0) {
+		process->counters_wanted = true;
+		process->changed = true;
+	}
+	process->live = live;
+	return 0;
+}
+
+int ttm_drain(struct ttm_process *process, uint64_t now_ns,
+	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats)
+{
+	uint64_t most = 0;
+	int r;
+
+	process->model.round++;
+	r = refresh_if_due(process, now_ns);
+	if (!r)
+		r = lanes_drain(process, watcher, stats, &most);
+	if (!r)
+		r = slots_scan_if_wanted(process, now_ns, stats);
+	if (!r && process->devices_wanted)
+		r = ttm_drain_devices(process);
+	if (r)
+		return r;
+	if (most)
+		process->last_event_ns = now_ns;
+	return most > INT32_MAX ? INT32_MAX : (int)most;
+}
+
+int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
+	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats)
+{
+	uint64_t most = 0;
+	int r;
+
+	process->model.round++;
+	r = ttm_drain_refresh_extents(process);
+	/* pairs(segment-end): acquire, with the end of the segment: what is read
+	 * after an ended state is all there will be. */
+	ttm_fence_acquire();
+	if (!r)
+		r = lanes_drain(process, watcher, stats, &most);
+	if (!r)
+		r = slots_scan(process, true);
+	if (!r)
+		r = ttm_drain_devices(process);
+	if (!r && process->in_flight)
+		r = ttm_model_settle_twins(&process->model);
+	if (r >= 0)
+		r = ttm_drain_counters(process);
+	process->scan_wanted = false;
+	process->texts_wanted = true;
+	process->changed = true;
+	if (most)
+		process->last_event_ns = now_ns;
+	return r;
+}

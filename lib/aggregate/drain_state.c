@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+/* What a segment says besides its lanes and slots: devices and counters. */
+#include "aggregate/drain_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/drain.h"
+#include "shm/atomics.h"
+
+/* -- device entries ---------------------------------------------------------- */
+
+static int part_reserve(struct ttm_process *process, uint32_t entry)
+{
+	while (process->parts_len <= entry) {
+		struct ttm_part *part = calloc(1, sizeof(*part));
+
+		if (!part)
+			return -ENOMEM;
+		part->l1.headroom = TTM_HEADROOM_UNKNOWN;
+		process->parts[process->parts_len++] = part;
+	}
+	return 0;
+}
+
+/*
+ * Facts are whole if seq was even; one that is being written, or that a dead
+ * process left half written, is looked at again later, and the old facts stand.
+ */
+static void part_take(struct ttm_process *process, uint32_t entry,
+	const struct ttm_device *found)
+{
+	struct ttm_part *part = process->parts[entry];
+	bool whole = !(found->seq & 1);
+
+	if (memcmp(&part->device, found, sizeof(*found)) != 0) {
+		process->model.shares[entry].changed = true;
+		process->changed = true;
+	}
+	if (!whole) {
+		struct ttm_device_facts facts = part->device.facts;
+
+		part->device = *found;
+		part->device.facts = facts;
+		process->devices_wanted = true;
+	} else {
+		part->device = *found;
+	}
+	if (found->head & TTM_DEVICE_READY) {
+		part->ready = true;
+		process->model.shares[entry].known = true;
+		ttm_apply_epoch(&process->model, entry,
+			(uint16_t)TTM_ERA_EPOCH(found->era));
+	}
+}
+
+/* Facts of an entry whose seq moved while it was read may be of two opens. */
+static int devices_read(struct ttm_process *process, uint32_t len,
+	struct ttm_device *ret_devices)
+{
+	struct ttm_device again[TTM_DEVICES_MAX];
+	uint32_t i;
+	int r = ttm_source_devices(&process->source, len, ret_devices);
+
+	/* pairs(facts): acquire, with facts_write: facts that moved while they
+	 * were copied have another sequence by now. */
+	ttm_fence_acquire();
+	if (!r)
+		r = ttm_source_devices(&process->source, len, again);
+	for (i = 0; i < len && !r; i++)
+		if (again[i].seq != ret_devices[i].seq)
+			ret_devices[i].seq |= 1;
+	return r;
+}
+
+int ttm_drain_devices(struct ttm_process *process)
+{
+	struct ttm_device devices[TTM_DEVICES_MAX];
+	uint32_t len, i;
+	int r;
+
+	process->devices_wanted = false;
+	r = ttm_source_live(&process->source, &process->live);
+	if (r)
+		return r;
+	len = (uint32_t)process->live.devices_len;
+	r = devices_read(process, len, devices);
+	for (i = 0; i < len && !r; i++) {
+		r = part_reserve(process, i);
+		if (!r)
+			part_take(process, i, &devices[i]);
+	}
+	for (i = 0; i < TTM_DEVICES_MAX && !r; i++)
+		if (process->model.shares[i].known &&
+			(i >= process->parts_len || !process->parts[i]->ready))
+			r = ttm_source_fault(&process->source,
+				"an object is on device entry %" PRIu32
+				", which is not there",
+				i);
+	if (r)
+		process->devices_wanted = true;
+	return r;
+}
+
+/* -- counters ---------------------------------------------------------------- */
+
+static void block_add(
+	struct ttm_part *part, const struct ttm_block_device *block)
+{
+	struct ttm_flows *flows = &part->flows;
+	uint64_t era = part->device.era;
+	unsigned i;
+
+	for (i = 0; i < 3; i++)
+		flows->dispatches[i] += block->dispatches[i];
+	for (i = 0; i < 5; i++)
+		flows->failures[i] += block->failures[i];
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		const struct ttm_counters *counters = &block->figures[i];
+		uint64_t high = block->era == era ? counters->high :
+						    counters->live_bytes;
+
+		flows->figures[i].alloc_objects += counters->alloc_objects;
+		flows->figures[i].alloc_bytes += counters->alloc_bytes;
+		flows->figures[i].free_objects += counters->free_objects;
+		flows->figures[i].free_bytes += counters->free_bytes;
+		if (TTM_ERA_EPOCH(block->era) != TTM_ERA_EPOCH(era))
+			continue;
+		flows->figures[i].unfolded_high += (int64_t)(high -
+			counters->folded);
+		flows->figures[i].live += (int64_t)counters->live_bytes;
+	}
+}
+
+static void lane_block_add(
+	struct ttm_process *process, const struct ttm_block_lane *block)
+{
+	unsigned i;
+
+	for (i = 0; i < TTM_REASONS_MAX; i++) {
+		process->anomalies[i] += block->anomalies[i];
+		process->lost_events[i] += block->lost_events[i];
+		process->lost_bytes[i] += block->lost_bytes[i];
+	}
+}
+
+static int block_take(
+	struct ttm_process *process, const struct ttm_block_device *block)
+{
+	unsigned device = TTM_BLOCK_DEVICE(block->owner);
+	struct ttm_block_lane lane;
+
+	if (!(block->owner & TTM_BLOCK_VALID))
+		return 0; /* in the making */
+	if (device == TTM_BLOCK_LANE_WIDE) {
+		memcpy(&lane, block, sizeof(lane));
+		lane_block_add(process, &lane);
+		return 0;
+	}
+	if (device >= process->parts_len)
+		return ttm_source_fault(&process->source,
+			"a counter block is of device entry %u, which is not "
+			"there",
+			device);
+	block_add(process->parts[device], block);
+	return 0;
+}
+
+static int64_t tagged(uint64_t word, uint32_t tag)
+{
+	if (TTM_TAGGED_TAG(word) != (uint16_t)tag)
+		return 0;
+	return (int64_t)(word << 16) >> 16;
+}
+
+static void peaks_set(struct ttm_part *part)
+{
+	uint64_t era = part->device.era;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		const struct ttm_device_total *total = &part->device.totals[i];
+		int64_t peak = tagged(total->peak, TTM_ERA_PEAK(era));
+		int64_t now = tagged(total->folded, TTM_ERA_EPOCH(era)) +
+			part->flows.figures[i].unfolded_high;
+
+		if (now > peak)
+			peak = now;
+		if (part->flows.figures[i].live > peak)
+			peak = part->flows.figures[i].live;
+		part->flows.figures[i].peak_bytes = peak > 0 ? (uint64_t)peak :
+							       0;
+	}
+}
+
+static void counters_clear(struct ttm_process *process)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->parts_len; i++)
+		memset(&process->parts[i]->flows, 0,
+			sizeof(process->parts[i]->flows));
+	memset(process->anomalies, 0, sizeof(process->anomalies));
+	memcpy(process->lost_events, process->live.lost_events,
+		sizeof(process->lost_events));
+	memcpy(process->lost_bytes, process->live.lost_bytes,
+		sizeof(process->lost_bytes));
+}
+
+static int blocks_add(struct ttm_process *process)
+{
+	struct ttm_block_device blocks[TTM_BLOCKS_PER_EXTENT];
+	uint64_t left = process->live.blocks_len;
+	uint32_t extent, len, i;
+	int r = 0;
+
+	for (extent = 0; left && !r; extent++, left -= len) {
+		len = left < TTM_BLOCKS_PER_EXTENT ? (uint32_t)left :
+						     TTM_BLOCKS_PER_EXTENT;
+		r = ttm_source_blocks(&process->source, extent, blocks, len);
+		if (r == -ENOENT) {
+			r = 0; /* numbers handed out, no extent to be had */
+			continue;
+		}
+		/* pairs(block): acquire, with ttm_block_claim: one read with a
+		 * valid owner may have zeros where counts are to come. */
+		ttm_fence_acquire();
+		for (i = 0; i < len && !r; i++)
+			r = block_take(process, &blocks[i]);
+	}
+	return r;
+}
+
+int ttm_drain_counters(struct ttm_process *process)
+{
+	uint32_t i;
+	int r;
+
+	process->counters_wanted = false;
+	r = ttm_drain_refresh_extents(process);
+	if (!r)
+		r = ttm_drain_devices(process);
+	if (r)
+		return r;
+	counters_clear(process);
+	r = blocks_add(process);
+	for (i = 0; i < process->parts_len; i++) {
+		peaks_set(process->parts[i]);
+		process->model.shares[i].changed = true;
+	}
+	process->changed = true;
+	return r;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+/* Parts of a round, between the files of the drain. */
+#ifndef TTM_AGGREGATE_DRAIN_STATE_H
+#define TTM_AGGREGATE_DRAIN_STATE_H
+
+#include "aggregate/process.h"
+
+/* Header and extent directory anew, and room for the slots there are. */
+int ttm_drain_refresh_extents(struct ttm_process *process);
+/* A record names a slot beyond: it must be there by now. */
+int ttm_drain_grow(struct ttm_process *process, uint32_t slot);
+/* Device entries anew. */
+int ttm_drain_devices(struct ttm_process *process);
+
+#endif

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain -> apply -> publish] -> read -> render */
+#include "aggregate/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "aggregate/engine_state.h"
+#include "aggregate/retirees.h"
+#include "shm/atomics.h"
+#include "shm/clock.h"
+
+#define MS 1000000ull
+/* A publication is at most so old when something has changed. */
+#define PUBLISH_INTERVAL_NS (10 * MS)
+/* Publishing takes at most that part of the time. */
+#define PUBLISH_SHARE 10u
+#define CUT_INTERVAL_NS (250 * MS)
+#define TICK_INTERVAL_NS (1000 * MS)
+#define SLOW_INTERVAL_NS (100 * MS)
+
+void ttm_engine_log(
+	struct ttm_engine *engine, int priority, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	engine->config.log(priority, text);
+}
+
+int ttm_engine_new(
+	const struct ttm_engine_config *config, struct ttm_engine **ret_engine)
+{
+	struct ttm_engine *engine = calloc(1, sizeof(*engine));
+	struct ttm_publisher_config publisher;
+	int r = -ENOMEM;
+
+	if (!engine)
+		return -ENOMEM;
+	engine->config = *config;
+	engine->started_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	engine->tick_ns = engine->started_ns;
+	engine->watcher.record = ttm_engine_record;
+	engine->watcher.context = engine;
+	if (ttm_image_new(&engine->output.image) < 0)
+		goto fail;
+	engine->output.chips.image = engine->output.image;
+	engine->health_row = ttm_image_add(
+		engine->output.image, TTM_TABLE_HEALTH);
+	memset(&publisher, 0, sizeof(publisher));
+	r = ttm_resume(engine, &publisher.publication_base);
+	if (r < 0)
+		goto fail;
+	publisher.directory_fd = config->directory_fd;
+	publisher.file_mode = config->file_mode;
+	publisher.group = config->group;
+	publisher.mode = config->mode;
+	publisher.started_ns = engine->started_ns;
+	r = ttm_publisher_new(&publisher, &engine->output.publisher);
+	if (r < 0)
+		goto fail;
+	*ret_engine = engine;
+	return 0;
+fail:
+	ttm_engine_free(&engine);
+	return r;
+}
+
+static void processes_free(struct ttm_engine *engine)
+{
+	struct ttm_attached *attached;
+	struct ttm_directory *directory;
+	struct cds_lfht_iter iter;
+
+	rcu_read_lock();
+	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
+		attached, node) ttm_process_free(&attached->process);
+	cds_list_for_each_entry_rcu(
+		directory, &engine->config.registry->directories, node)
+		ttm_retirees_close(&directory->retirees);
+	rcu_read_unlock();
+}
+
+void ttm_engine_free(struct ttm_engine **engine)
+{
+	if (!*engine)
+		return;
+	if ((*engine)->config.registry)
+		processes_free(*engine);
+	ttm_publisher_free(&(*engine)->output.publisher);
+	ttm_chips_free(&(*engine)->output.chips);
+	ttm_image_free(&(*engine)->output.image);
+	ttm_view_copy_free(&(*engine)->previous);
+	free((*engine)->marker_rows);
+	free(*engine);
+	*engine = NULL;
+}
+
+/* -- a round --------------------------------------------------------------------- */
+
+/* Where identities changed, every part is looked at: seldom. */
+static void identities_settle(struct ttm_engine *engine)
+{
+	struct ttm_output *output = &engine->output;
+	struct ttm_directory *directory;
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	while (output->chips.identities_changed) {
+		output->chips.identities_changed = false;
+		cds_lfht_for_each_entry(engine->config.registry->attached,
+			&iter, attached, node) if (attached->process &&
+			!attached->process->quarantined)
+			ttm_output_assign(output, attached->process);
+		cds_list_for_each_entry_rcu(directory,
+			&engine->config.registry->directories,
+			node) if (directory->retirees)
+			ttm_retirees_assign(directory->retirees, output);
+	}
+}
+
+static uint64_t processes_drain(struct ttm_engine *engine, uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX, next, events = engine->stats.events;
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	engine->attached = 0;
+	engine->mirror_bytes = 0;
+	cds_lfht_for_each_entry(
+		engine->config.registry->attached, &iter, attached, node)
+	{
+		engine->attached++;
+		next = ttm_engine_process(engine, attached, now_ns);
+		if (next < due_ns)
+			due_ns = next;
+	}
+	engine->rounds++;
+	if (engine->stats.events != events) {
+		engine->round_ns = ttm_clock_ns(CLOCK_MONOTONIC) - now_ns;
+		if (engine->round_ns > engine->round_max_ns)
+			engine->round_max_ns = engine->round_ns;
+	}
+	return due_ns;
+}
+
+static void processes_output(struct ttm_engine *engine, uint64_t now_ns)
+{
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
+		attached,
+		node) if (attached->process && attached->process->changed)
+		ttm_engine_process_output(engine, attached, now_ns);
+	identities_settle(engine);
+}
+
+/* Positions and what was derived from records up to them, at one moment. */
+static void cut_take(struct ttm_engine *engine, uint64_t now_ns)
+{
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
+		attached,
+		node) if (attached->process && !attached->process->quarantined)
+		ttm_output_positions(&engine->output, attached->process);
+	ttm_chips_cut(&engine->output.chips);
+	engine->cut_ns = now_ns;
+	engine->cut_events = engine->stats.events + engine->stats.missed;
+	engine->output.changed = true;
+}
+
+static bool cut_is_wanted(const struct ttm_engine *engine, uint64_t now_ns)
+{
+	return engine->cut_events !=
+		engine->stats.events + engine->stats.missed &&
+		now_ns - engine->cut_ns >= CUT_INTERVAL_NS;
+}
+
+static void rates_take(struct ttm_engine *engine)
+{
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	cds_lfht_for_each_entry(
+		engine->config.registry->attached, &iter, attached, node)
+	{
+		struct ttm_process *process = attached->process;
+		uint64_t rate;
+
+		if (!process)
+			continue;
+		rate = process->events - process->rate_events;
+		process->rate_events = process->events;
+		if (rate != process->events_per_s)
+			process->changed = true;
+		process->events_per_s = rate;
+	}
+}
+
+static void tick_if_due(struct ttm_engine *engine, uint64_t now_ns)
+{
+	if (now_ns - engine->tick_ns < TICK_INTERVAL_NS)
+		return;
+	/* After a stop of a minute there is one tick, not sixty. */
+	engine->tick_ns += (now_ns - engine->tick_ns) / TICK_INTERVAL_NS *
+		TICK_INTERVAL_NS;
+	rates_take(engine);
+	ttm_chips_tick(&engine->output.chips, now_ns);
+	engine->output.changed = true;
+}
+
+static void publish_error_tell(struct ttm_engine *engine, int error)
+{
+	if (error == engine->publish_error)
+		return;
+	if (error)
+		ttm_engine_log(engine, LOG_ERR, "cannot publish: %s",
+			strerror(-error));
+	else
+		ttm_engine_log(engine, LOG_NOTICE, "publishing again");
+	engine->publish_error = error;
+}
+
+static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
+{
+	struct ttm_output *output = &engine->output;
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	processes_output(engine, now_ns);
+	ttm_output_chips(output);
+	ttm_chips_publish(&output->chips);
+	ttm_engine_health(engine);
+	r = ttm_publish(output->publisher, output->image, engine->cut_ns);
+	if (r < 0)
+		engine->publish_errors++;
+	publish_error_tell(engine, r);
+	engine->published_ns = now_ns;
+	/* Of the processor: on a busy machine the clock says little. */
+	engine->publish_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	if (engine->publish_ns > engine->publish_max_ns)
+		engine->publish_max_ns = engine->publish_ns;
+	output->changed = r < 0;
+	return r;
+}
+
+static uint64_t publish_due(const struct ttm_engine *engine)
+{
+	uint64_t interval = engine->publish_ns * PUBLISH_SHARE;
+
+	if (interval < PUBLISH_INTERVAL_NS)
+		interval = PUBLISH_INTERVAL_NS;
+	/* Without room there is none a moment later either. */
+	if (engine->publish_error)
+		interval = TICK_INTERVAL_NS;
+	return engine->published_ns + interval;
+}
+
+static bool output_is_wanted(struct ttm_engine *engine)
+{
+	struct ttm_attached *attached;
+	struct cds_lfht_iter iter;
+
+	if (engine->output.changed)
+		return true;
+	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
+		attached, node) if (attached->process &&
+		attached->process->changed) return true;
+	return false;
+}
+
+/* Returns when the next round is due. */
+static uint64_t engine_round(struct ttm_engine *engine)
+{
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC), due_ns, due;
+
+	rcu_read_lock();
+	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
+		engine->slow_ns = now_ns;
+		ttm_engine_directories(engine, now_ns);
+		ttm_engine_markers(engine);
+	}
+	due_ns = processes_drain(engine, now_ns);
+	tick_if_due(engine, now_ns);
+	if (cut_is_wanted(engine, now_ns))
+		cut_take(engine, now_ns);
+	if (output_is_wanted(engine)) {
+		due = publish_due(engine);
+		if (now_ns >= due)
+			engine_publish(engine, now_ns);
+		else if (due < due_ns)
+			due_ns = due;
+	} else {
+		ttm_publisher_heartbeat(engine->output.publisher);
+	}
+	rcu_read_unlock();
+	due = engine->slow_ns + SLOW_INTERVAL_NS;
+	return due < due_ns ? due : due_ns;
+}
+
+int ttm_engine_first(struct ttm_engine *engine)
+{
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	int r;
+
+	rcu_read_lock();
+	ttm_engine_directories(engine, now_ns);
+	ttm_engine_markers(engine);
+	processes_drain(engine, now_ns);
+	processes_output(engine, now_ns);
+	cut_take(engine, now_ns);
+	r = engine_publish(engine, now_ns);
+	rcu_read_unlock();
+	return r;
+}
+
+/* -- the thread --------------------------------------------------------------------- */
+
+static void engine_wait(struct ttm_engine *engine, uint64_t until_ns)
+{
+	struct pollfd poll_fd = { engine->config.registry->wake_fd, POLLIN, 0 };
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC), wait, count;
+	struct timespec timeout;
+
+	if (until_ns <= now_ns)
+		return;
+	wait = until_ns - now_ns;
+	timeout.tv_sec = (time_t)(wait / (1000 * MS));
+	timeout.tv_nsec = (long)(wait % (1000 * MS));
+	if (ppoll(&poll_fd, 1, &timeout, NULL) > 0 &&
+		read(poll_fd.fd, &count, sizeof(count)) < 0)
+		return; /* somebody else took it: looking is all the same */
+}
+
+int ttm_engine_run(struct ttm_engine *engine)
+{
+	uint64_t due_ns;
+	int r;
+
+	rcu_register_thread();
+	/* relaxed: nothing else comes with it */
+	while (!ttm_load(&engine->stop)) {
+		due_ns = engine_round(engine);
+		engine_wait(engine, due_ns);
+	}
+	/* What was drained last is worth publishing. */
+	rcu_read_lock();
+	cut_take(engine, ttm_clock_ns(CLOCK_MONOTONIC));
+	r = engine_publish(engine, ttm_clock_ns(CLOCK_MONOTONIC));
+	rcu_read_unlock();
+	rcu_unregister_thread();
+	return r;
+}
+
+void ttm_engine_stop(struct ttm_engine *engine)
+{
+	uint64_t one = 1;
+
+	ttm_store(&engine->stop, 1);
+	if (write(engine->config.registry->wake_fd, &one, sizeof(one)) < 0)
+		return; /* it is full: the thread wakes anyway */
+}

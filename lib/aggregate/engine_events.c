@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> [apply] -> publish -> read -> render */
+/* What records tell besides the state: distributions, and lines for people. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "aggregate/drain_state.h"
+#include "aggregate/engine_state.h"
+
+#define MIB (1024.0 * 1024.0)
+
+/*
+ * Whose share a device entry is. A new one may not have been looked at: its records
+ * come before the entries are read at the end of the round.
+ */
+static struct ttm_chip *chip_of(
+	struct ttm_engine *engine, struct ttm_process *process, unsigned entry)
+{
+	if (entry >= process->parts_len || !process->parts[entry]->chip) {
+		if (ttm_drain_devices(process) < 0)
+			return NULL;
+		ttm_output_assign(&engine->output, process);
+	}
+	return entry < process->parts_len ? process->parts[entry]->chip : NULL;
+}
+
+static void distribution_add(struct ttm_engine *engine,
+	struct ttm_process *process, const struct ttm_words *record)
+{
+	uint64_t w1 = record->w[1], ticks;
+	struct ttm_chip *chip;
+
+	if (TTM_W1_FLAGS(w1) & TTM_FLAG_UNCOUNTED)
+		return;
+	chip = chip_of(engine, process, TTM_W1_DEVICE(w1));
+	if (!chip)
+		return;
+	if (TTM_W1_TYPE(w1) == TTM_RECORD_ALLOC) {
+		ttm_chip_record(chip, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_BYTES,
+			ttm_words_bytes(record));
+		return;
+	}
+	/* The clock is not causal: an object may seem to end before it began. */
+	ticks = record->w[3] > record->w[6] ? record->w[3] - record->w[6] : 0;
+	ttm_chip_record(chip, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
+		ttm_ticks_to_ns(&process->timescale, ticks));
+}
+
+/* -- lines ------------------------------------------------------------------------ */
+
+static const char *const kinds[TTMEM_FIGURES] = { "DRAM", "L1", "SYSTEM_MEMORY",
+	"L1_SMALL", "TRACE", "Circular buffer", "Application", "Fabric",
+	"Dispatch" };
+
+/* All of the class on the device, now: kernels of the three types together. */
+static uint64_t total_of(
+	struct ttm_process *process, unsigned entry, unsigned figure)
+{
+	const struct ttm_part *part = process->parts[entry];
+	const struct ttm_share *share = &process->model.shares[entry];
+	unsigned last = figure;
+	uint64_t total = 0;
+
+	if (figure >= TTMEM_FIGURE_KERNEL) {
+		figure = TTMEM_FIGURE_KERNEL;
+		last = TTMEM_FIGURE_KERNEL_DISPATCH;
+	}
+	/* What others have is as it was published last. */
+	for (; figure <= last; figure++)
+		total += part->chip->total.figures[figure].live_bytes -
+			part->published.figures[figure].live_bytes +
+			share->live[figure].bytes;
+	return total;
+}
+
+static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
+	const struct ttm_words *record)
+{
+	unsigned entry = TTM_W1_DEVICE(record->w[1]);
+	unsigned figure = TTM_W1_FIGURE(record->w[1]);
+	bool alloc = TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC;
+	uint32_t logical;
+	const char *what;
+	char text[256];
+
+	if (!chip_of(engine, process, entry) ||
+		(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED))
+		return;
+	logical = TTM_DEVICE_LOGICAL(process->parts[entry]->device.head);
+	if (figure >= TTMEM_FIGURE_KERNEL)
+		what = alloc ? "KERNEL_LOAD" : "KERNEL_UNLOAD";
+	else if (figure == TTMEM_FIGURE_CB)
+		what = alloc ? "CB_ALLOC" : "CB_FREE";
+	else
+		what = alloc ? "ALLOC" : "FREE";
+	snprintf(text, sizeof(text),
+		"[%s] %s%s on device %" PRIu32 ": %c%.3f MiB (total %.3f MiB)",
+		what, kinds[figure],
+		figure >= TTMEM_FIGURE_KERNEL    ? " kernel" :
+			figure < TTMEM_FIGURE_CB ? " buffer" :
+						   "",
+		logical, alloc ? '+' : '-',
+		(double)ttm_words_bytes(record) / MIB,
+		(double)total_of(process, entry, figure) / MIB);
+	engine->config.event(text);
+}
+
+static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
+	const struct ttm_words *record)
+{
+	static const char *const names[] = { [TTM_RECORD_DISPATCH] = "DISPATCH",
+		[TTM_RECORD_ANOMALY] = "ANOMALY",
+		[TTM_RECORD_LOSS] = "LOSS",
+		[TTM_RECORD_FAILURE] = "ALLOC_FAILED",
+		[TTM_RECORD_MARK] = "MARK",
+		[TTM_RECORD_DEVICE_OPEN] = "DEVICE_OPEN",
+		[TTM_RECORD_DEVICE_CLOSE] = "DEVICE_CLOSE" };
+	unsigned entry = TTM_W1_DEVICE(record->w[1]);
+	unsigned type = TTM_W1_TYPE(record->w[1]);
+	char text[256], device[32] = "";
+
+	if (!(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_NO_DEVICE) &&
+		chip_of(engine, process, entry))
+		snprintf(device, sizeof(device), " on device %" PRIu32,
+			TTM_DEVICE_LOGICAL(process->parts[entry]->device.head));
+	if (type == TTM_RECORD_FAILURE)
+		snprintf(text, sizeof(text), "[%s]%s: %.3f MiB", names[type],
+			device, (double)record->w[4] / MIB);
+	else if (type == TTM_RECORD_ANOMALY || type == TTM_RECORD_LOSS)
+		snprintf(text, sizeof(text), "[%s]%s: reason %" PRIu64,
+			names[type], device, record->w[4]);
+	else
+		snprintf(text, sizeof(text), "[%s]%s by process %" PRIu32,
+			names[type], device, process->attached->header.pid);
+	engine->config.event(text);
+}
+
+void ttm_engine_record(void *context, struct ttm_process *process,
+	const struct ttm_words *record)
+{
+	struct ttm_engine *engine = context;
+	unsigned type = TTM_W1_TYPE(record->w[1]);
+	bool object = type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE;
+
+	if (object)
+		distribution_add(engine, process, record);
+	if (!engine->config.event)
+		return;
+	if (object)
+		object_tell(engine, process, record);
+	else
+		other_tell(engine, process, record);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain -> apply -> publish] -> read -> render */
+/* Between the files of the engine. */
+#ifndef TTM_AGGREGATE_ENGINE_STATE_H
+#define TTM_AGGREGATE_ENGINE_STATE_H
+
+#include "aggregate/drain.h"
+#include "aggregate/engine.h"
+#include "aggregate/output.h"
+#include "shm/view.h"
+
+struct ttm_engine {
+	struct ttm_engine_config config;
+	struct ttm_output output;
+	struct ttm_drain_watcher watcher;
+	struct ttm_drain_stats stats;
+	struct ttm_view_copy previous; /* positions of a predecessor */
+	uint64_t stop;
+	uint64_t started_ns;
+	uint64_t rounds;
+	uint64_t round_ns;
+	uint64_t round_max_ns;
+	uint64_t publish_ns;
+	uint64_t publish_max_ns;
+	uint64_t published_ns; /* when */
+	uint64_t publish_errors;
+	uint64_t retire_errors;
+	uint64_t memory_errors;
+	uint64_t over_limit;
+	uint64_t restarts;
+	uint64_t attached;
+	uint64_t mirror_bytes;
+	uint64_t health_row;
+	uint64_t cut_ns;
+	uint64_t cut_events; /* stats.events at the last cut */
+	uint64_t tick_ns;    /* of the last second's tick */
+	uint64_t slow_ns;    /* of the last look at directories and markers */
+	int publish_error;   /* the last one, so that it is told once */
+	const struct ttm_markers *markers; /* as shown; only compared */
+	uint64_t *marker_rows;
+	size_t marker_rows_len;
+};
+
+void ttm_engine_log(struct ttm_engine *engine, int priority, const char *format,
+	...) __attribute__((format(printf, 3, 4)));
+
+/* -- engine_process.c: the life of an attached process ----------------------------- */
+
+/*
+ * A look at an attached process, if it is due. Returns when the next one is, or
+ * UINT64_MAX. It may be gone from the registry afterwards.
+ */
+uint64_t ttm_engine_process(struct ttm_engine *engine,
+	struct ttm_attached *attached, uint64_t now_ns);
+/* Rows of those that changed. */
+void ttm_engine_process_output(struct ttm_engine *engine,
+	struct ttm_attached *attached, uint64_t now_ns);
+
+/* -- engine_rows.c: what is shown besides processes ---------------------------------- */
+
+void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
+void ttm_engine_markers(struct ttm_engine *engine);
+void ttm_engine_health(struct ttm_engine *engine);
+void ttm_engine_quarantine(
+	struct ttm_engine *engine, struct ttm_process *process);
+
+/* -- engine_events.c: what records tell besides the state ------------------------------ */
+
+void ttm_engine_record(void *context, struct ttm_process *process,
+	const struct ttm_words *record);
+
+/* -- resume.c -------------------------------------------------------------------------- */
+
+/* 0, also when there is nothing to go on with; *ret_publication its number. */
+int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication);
+/* The positions of a process that a predecessor had read. */
+int ttm_resume_positions(
+	struct ttm_engine *engine, struct ttm_process *process);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+/* The lock by which one ttmemd serves a directory. */
+#include "aggregate/watch_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static int lock_open_existing(int directory_fd)
+{
+	/* Without O_CREAT: in a sticky directory the kernel may refuse to open
+	 * others' files with it (fs.protected_regular). */
+	int fd = openat(directory_fd, TTM_SERVER_LOCK,
+		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* 0600: who can open it can hold it. The owner's own ttmemd may come later. */
+static int lock_create(int directory_fd, uint32_t owner)
+{
+	int fd = openat(directory_fd, TTM_SERVER_LOCK,
+		O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, 0600) < 0 ||
+		(geteuid() != owner && fchown(fd, owner, (gid_t)-1) < 0)) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int lock_open(int directory_fd, uint32_t owner)
+{
+	int fd = lock_open_existing(directory_fd);
+
+	if (fd != -ENOENT)
+		return fd;
+	fd = lock_create(directory_fd, owner);
+	return fd == -EEXIST ? lock_open_existing(directory_fd) : fd;
+}
+
+static int lock_judge(int fd, uint32_t owner)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+		(st.st_uid != owner && st.st_uid != 0))
+		return -EPERM;
+	if (!(st.st_mode & (S_IRWXG | S_IRWXO)))
+		return 0;
+	return fchmod(fd, 0600) < 0 ? -errno : 0;
+}
+
+static int lock_take(int fd, uint32_t *ret_holder)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+
+	if (fcntl(fd, F_SETLK, &lock) == 0)
+		return 0;
+	if (errno != EAGAIN && errno != EACCES)
+		return -errno;
+	*ret_holder = 0;
+	if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK &&
+		lock.l_pid > 0)
+		*ret_holder = (uint32_t)lock.l_pid;
+	return -EBUSY;
+}
+
+int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
+{
+	int fd = lock_open(directory_fd, owner), r;
+
+	if (fd < 0)
+		return fd;
+	r = lock_judge(fd, owner);
+	if (r == 0)
+		r = lock_take(fd, ret_holder);
+	if (r == 0)
+		return fd;
+	close(fd);
+	return r;
+}

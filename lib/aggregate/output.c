@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+#include "aggregate/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/drain.h"
+#include "aggregate/output_texts.h"
+#include "shm/atomics.h"
+#include "shm/clock.h"
+
+/*
+ * What takes long is done less often: at most a twentieth of the time goes into
+ * reading the counters of a process, or into measuring its L1. Costs are those of
+ * the processor: on a busy machine the clock says little.
+ */
+#define COST_SHARE 20u
+
+static bool is_due(uint64_t last_ns, uint64_t cost_ns, uint64_t now_ns)
+{
+	return now_ns - last_ns >= cost_ns * COST_SHARE;
+}
+
+/* -- objects ----------------------------------------------------------------- */
+
+static uint64_t words_w1(const struct ttm_item *item, uint32_t slot)
+{
+	return TTM_W1(slot, item->epoch, item->device, item->figure,
+		item->flags, item->turn);
+}
+
+void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
+	uint32_t slot, const struct ttm_item *item,
+	struct ttm_object_row *ret_row)
+{
+	struct ttm_object_row *row = ret_row;
+
+	memset(row, 0, sizeof(*row));
+	row->share = process->parts[item->device]->row;
+	row->w1 = words_w1(item, slot);
+	row->id = item->id;
+	row->address = item->address;
+	row->size = item->size;
+	row->w5 = item->extra;
+	row->allocated_ns = ttm_process_time_ns(process, item->time);
+	row->scope = ttm_output_name(output, process, item->scope);
+	row->w7 = TTM_W7(item->scope, item->stack, (uint64_t)item->cores);
+}
+
+/* Returns whether the slot's row is as it should be. */
+static bool object_publish(
+	struct ttm_output *output, struct ttm_process *process, uint32_t slot)
+{
+	struct ttm_place *place = ttm_model_place(&process->model, slot);
+	struct ttm_object_row row;
+
+	if (place->row) {
+		ttm_objects_remove(output->publisher, place->row);
+		place->row = 0;
+	}
+	if (!ttm_item_is_live(&place->item))
+		return true;
+	if (place->item.device >= process->parts_len ||
+		!process->parts[place->item.device]->row)
+		return false; /* its device is not told yet */
+	ttm_output_object(output, process, slot, &place->item, &row);
+	place->row = ttm_objects_add(output->publisher, &row);
+	if (!place->row)
+		output->memory_errors++;
+	return place->row != 0;
+}
+
+static void objects_publish(
+	struct ttm_output *output, struct ttm_process *process)
+{
+	struct ttm_model *model = &process->model;
+	uint32_t i, slot, kept = 0;
+
+	if (model->changed_len > 1024)
+		ttm_objects_expect(output->publisher, model->changed_len);
+	for (i = 0; i < model->changed_len; i++) {
+		slot = model->changed[i];
+		if (object_publish(output, process, slot))
+			ttm_model_place(model, slot)->state &= ~(
+				uint32_t)TTM_PLACE_QUEUED;
+		else
+			model->changed[kept++] = slot;
+	}
+	model->changed_len = kept;
+}
+
+/* -- shares ------------------------------------------------------------------ */
+
+static void facts_l1(
+	const struct ttm_device_facts *facts, struct ttm_l1_facts *ret_l1)
+{
+	ret_l1->cores = facts->known & TTM_FACT_CORES ? facts->cores :
+							TTMEM_UNKNOWN;
+	ret_l1->base = facts->known & TTM_FACT_L1_BASE ? facts->l1_base :
+							 TTMEM_UNKNOWN;
+	ret_l1->top = facts->known & TTM_FACT_L1_TOP ? facts->l1_top :
+						       TTMEM_UNKNOWN;
+}
+
+static void l1_measure(struct ttm_output *output, struct ttm_process *process,
+	uint32_t entry, uint64_t now_ns, bool whole)
+{
+	struct ttm_share *share = &process->model.shares[entry];
+	struct ttm_part *part = process->parts[entry];
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct ttm_l1_facts facts;
+
+	if (!share->l1_moved ||
+		(!whole &&
+			!is_due(process->l1_ns, process->l1_cost_ns, now_ns)))
+		return;
+	facts_l1(&part->device.facts, &facts);
+	if (ttm_model_l1(&process->model, entry, &facts, &part->l1) < 0)
+		output->memory_errors++;
+	else
+		/* What is too new comes in with a later round. */
+		share->l1_moved = !part->l1.settled;
+	share->changed = true;
+	process->l1_ns = now_ns;
+	process->l1_cost_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+}
+
+static void share_fill(const struct ttm_process *process, uint32_t entry,
+	struct ttm_share_row *row)
+{
+	const struct ttm_share *share = &process->model.shares[entry];
+	const struct ttm_part *part = process->parts[entry];
+	unsigned i;
+
+	memset(row, 0, sizeof(*row));
+	row->self = part->row;
+	row->process = process->row;
+	row->device = part->chip->row;
+	row->entry = entry;
+	row->logical = TTM_DEVICE_LOGICAL(part->device.head);
+	row->open = (part->device.head & TTM_DEVICE_OPEN) != 0;
+	row->epoch = TTM_ERA_EPOCH(part->device.era);
+	row->opened_ns = ttm_process_time_ns(process, part->device.opened);
+	row->closed_ns = ttm_process_time_ns(process, part->device.closed);
+	memcpy(row->dispatches, part->flows.dispatches,
+		sizeof(row->dispatches));
+	memcpy(row->failures, part->flows.failures, sizeof(row->failures));
+	memcpy(row->ring_bytes, share->ring_bytes, sizeof(row->ring_bytes));
+	row->cb_footprint = part->l1.cb_footprint;
+	row->headroom = part->l1.headroom;
+	row->clash_program = part->l1.clash_program;
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		struct ttm_sums *sums = &row->figures[i];
+
+		sums->live_bytes = share->live[i].bytes;
+		sums->live_objects = share->live[i].objects;
+		sums->orphaned_bytes = share->orphaned[i].bytes;
+		sums->orphaned_objects = share->orphaned[i].objects;
+		sums->peak_bytes = part->flows.figures[i].peak_bytes;
+		sums->alloc_objects = part->flows.figures[i].alloc_objects;
+		sums->alloc_bytes = part->flows.figures[i].alloc_bytes;
+		sums->free_objects = part->flows.figures[i].free_objects;
+		sums->free_bytes = part->flows.figures[i].free_bytes;
+	}
+}
+
+static void part_assign(struct ttm_output *output, struct ttm_part *part)
+{
+	struct ttm_chip *chip;
+
+	if (!part->ready)
+		return;
+	chip = ttm_chip_get(&output->chips, &part->device.facts,
+		TTM_DEVICE_LOGICAL(part->device.head));
+	if (!chip || chip == part->chip)
+		return;
+	if (part->chip && part->row) {
+		ttm_chip_count(part->chip, &part->published, NULL);
+		part->published.device = chip->row;
+		ttm_chip_count(chip, NULL, &part->published);
+		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
+			&part->published);
+	}
+	part->chip = chip;
+	output->changed = true;
+}
+
+void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->parts_len; i++) {
+		part_assign(output, process->parts[i]);
+		process->model.shares[i].changed = true;
+	}
+	process->changed = true;
+}
+
+static void share_publish(
+	struct ttm_output *output, struct ttm_process *process, uint32_t entry)
+{
+	struct ttm_part *part = process->parts[entry];
+	struct ttm_share_row row;
+
+	if (!part->chip)
+		return;
+	if (!part->row) {
+		part->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
+		if (!part->row) {
+			output->memory_errors++;
+			return;
+		}
+		memset(&part->published, 0, sizeof(part->published));
+		part->published.headroom = TTM_HEADROOM_UNKNOWN;
+	}
+	process->model.shares[entry].changed = false;
+	share_fill(process, entry, &row);
+	ttm_chip_count(part->chip, &part->published, &row);
+	part->published = row;
+	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
+}
+
+static void shares_publish(struct ttm_output *output,
+	struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->parts_len; i++) {
+		if (!process->parts[i]->ready)
+			continue;
+		l1_measure(output, process, i, now_ns, whole);
+		if (process->model.shares[i].changed)
+			part_assign(output, process->parts[i]);
+		if (process->model.shares[i].changed)
+			share_publish(output, process, i);
+	}
+}
+
+/* -- process ----------------------------------------------------------------- */
+
+static enum ttm_process_state state_of(const struct ttm_process *process)
+{
+	/* relaxed: for display */
+	if (ttm_load(&process->attached->fate) == TTM_FATE_UNKNOWN)
+		return TTM_PROCESS_UNKNOWN;
+	if (process->live.state == TTM_SEGMENT_ENDED)
+		return TTM_PROCESS_ENDED;
+	return TTM_PROCESS_REPORTING;
+}
+
+static void process_publish(
+	struct ttm_output *output, struct ttm_process *process)
+{
+	const struct ttm_header_const *header = &process->attached->header;
+	struct ttm_process_row row;
+
+	memset(&row, 0, sizeof(row));
+	row.state = state_of(process);
+	memcpy(row.uuid, header->uuid, sizeof(row.uuid));
+	memcpy(row.run_id, header->run_id, sizeof(row.run_id));
+	row.directory = ttm_output_directory(
+		output, process->attached->directory);
+	row.pid = header->pid;
+	row.uid = process->attached->directory->uid;
+	row.pid_namespace = header->pid_namespace;
+	row.start_time = header->start_time;
+	row.started_ns = header->monotonic_base_ns;
+	row.last_event_ns = process->last_event_ns;
+	row.events = process->events;
+	row.events_per_s = process->events_per_s;
+	row.missed = process->missed;
+	row.in_flight = 0;
+	row.lanes = process->live.lanes_len;
+	row.objects = process->model.live_objects;
+	memcpy(row.anomalies, process->anomalies, sizeof(row.anomalies));
+	memcpy(row.lost_events, process->lost_events, sizeof(row.lost_events));
+	memcpy(row.lost_bytes, process->lost_bytes, sizeof(row.lost_bytes));
+	memcpy(row.comm, header->comm, sizeof(row.comm));
+	memcpy(row.cmdline, header->cmdline, sizeof(row.cmdline));
+	memcpy(row.cgroup, header->cgroup, sizeof(row.cgroup));
+	ttm_image_set(output->image, TTM_TABLE_PROCESSES, process->row, &row);
+}
+
+static int counters_read(
+	struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int r;
+
+	if (!process->counters_wanted ||
+		(!whole &&
+			!is_due(process->counters_ns, process->counters_cost_ns,
+				now_ns)))
+		return 0;
+	r = ttm_drain_counters(process);
+	process->counters_ns = now_ns;
+	process->counters_cost_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+		cpu_ns;
+	return r;
+}
+
+static bool l1_is_moving(const struct ttm_process *process)
+{
+	uint32_t i;
+
+	for (i = 0; i < process->parts_len; i++)
+		if (process->model.shares[i].l1_moved)
+			return true;
+	return false;
+}
+
+int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
+	uint64_t now_ns, bool whole)
+{
+	int r;
+
+	if (!process->row)
+		process->row = ttm_image_add(
+			output->image, TTM_TABLE_PROCESSES);
+	if (!process->row) {
+		output->memory_errors++;
+		return -ENOMEM;
+	}
+	r = counters_read(process, now_ns, whole);
+	if (r < 0)
+		return r;
+	shares_publish(output, process, now_ns, whole);
+	objects_publish(output, process);
+	r = ttm_output_texts(output, process);
+	process_publish(output, process);
+	process->changed = process->counters_wanted ||
+		process->model.changed_len != 0 || l1_is_moving(process);
+	output->changed = true;
+	return r;
+}
+
+static void objects_forget(
+	struct ttm_output *output, struct ttm_process *process)
+{
+	struct ttm_place *place;
+	uint32_t slot;
+
+	for (slot = 0; slot < ttm_model_slots(&process->model); slot++) {
+		place = ttm_model_place(&process->model, slot);
+		if (place->row)
+			ttm_objects_remove(output->publisher, place->row);
+		place->row = 0;
+	}
+}
+
+void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
+{
+	uint32_t i;
+
+	objects_forget(output, process);
+	ttm_output_texts_forget(output, process);
+	for (i = 0; i < process->parts_len; i++) {
+		struct ttm_part *part = process->parts[i];
+
+		if (part->row)
+			ttm_chip_count(part->chip, &part->published, NULL);
+		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
+		part->row = 0;
+	}
+	for (i = 0; i < process->positions_len; i++) {
+		ttm_image_remove(output->image, TTM_TABLE_POSITIONS,
+			process->positions[i].row);
+		process->positions[i].row = 0;
+	}
+	ttm_image_remove(output->image, TTM_TABLE_PROCESSES, process->row);
+	process->row = 0;
+	output->changed = true;
+}
+
+void ttm_output_positions(
+	struct ttm_output *output, struct ttm_process *process)
+{
+	struct ttm_position_row row;
+	uint32_t i;
+
+	memset(&row, 0, sizeof(row));
+	memcpy(row.uuid, process->attached->header.uuid, sizeof(row.uuid));
+	for (i = 0; i < process->positions_len; i++) {
+		struct ttm_position *position = &process->positions[i];
+
+		if (!position->row)
+			position->row = ttm_image_add(
+				output->image, TTM_TABLE_POSITIONS);
+		row.lane = i;
+		row.position = position->next;
+		row.missed = position->missed;
+		ttm_image_set(output->image, TTM_TABLE_POSITIONS, position->row,
+			&row);
+	}
+}
+
+/* -- chips and directories ------------------------------------------------------ */
+
+static void chip_look(struct ttm_output *output, struct ttm_chip *chip)
+{
+	size_t len = ttm_image_len(output->image, TTM_TABLE_SHARES), i;
+	uint64_t logical = TTMEM_UNKNOWN;
+
+	chip->shares_changed = false;
+	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
+	chip->total.clash_process = 0;
+	chip->total.clash_program = 0;
+	for (i = 0; i < len; i++) {
+		const struct ttm_share_row *share = ttm_image_at(
+			output->image, TTM_TABLE_SHARES, i);
+
+		if (!share->self || share->device != chip->row)
+			continue;
+		if (share->logical < logical)
+			logical = share->logical;
+		if (share->headroom == TTM_HEADROOM_UNKNOWN ||
+			(chip->total.headroom != TTM_HEADROOM_UNKNOWN &&
+				share->headroom >= chip->total.headroom))
+			continue;
+		chip->total.headroom = share->headroom;
+		chip->total.clash_process = share->process;
+		chip->total.clash_program = share->clash_program;
+	}
+	if (logical != TTMEM_UNKNOWN)
+		chip->total.logical = logical;
+}
+
+void ttm_output_chips(struct ttm_output *output)
+{
+	struct ttm_chip *chip;
+
+	for (chip = output->chips.first; chip; chip = chip->next)
+		if (chip->shares_changed)
+			chip_look(output, chip);
+}
+
+uint64_t ttm_output_directory(
+	struct ttm_output *output, struct ttm_directory *directory)
+{
+	if (!directory->row)
+		directory->row = ttm_image_add(
+			output->image, TTM_TABLE_DIRECTORIES);
+	if (!directory->row)
+		output->memory_errors++;
+	return directory->row;
+}

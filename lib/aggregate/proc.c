@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+#include "aggregate/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "shm/identity.h"
+
+#define LINE_SIZE 4096u
+
+uint64_t ttm_proc_start_time(uint32_t pid)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	return ttm_start_time_read(path);
+}
+
+bool ttm_proc_is_gone(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* -- maps --------------------------------------------------------------------- */
+
+/* "from-to rights offset major:minor inode path" */
+static bool line_is_of(const char *line, uint64_t device, uint64_t inode)
+{
+	unsigned long long file = 0;
+	unsigned major_number, minor_number;
+
+	return sscanf(line, "%*x-%*x %*s %*x %x:%x %llu", &major_number,
+		       &minor_number, &file) == 3 &&
+		file == inode && major_number == major((dev_t)device) &&
+		minor_number == minor((dev_t)device);
+}
+
+static enum ttm_answer maps_search(FILE *maps, uint64_t device, uint64_t inode)
+{
+	enum ttm_answer answer = TTM_CANNOT_TELL;
+	bool starts = true, ends;
+	char line[LINE_SIZE];
+
+	while (fgets(line, sizeof(line), maps)) {
+		ends = strchr(line, '\n') != NULL;
+		if (starts && line_is_of(line, device, inode))
+			return TTM_YES;
+		starts = ends; /* the rest of a long path is no line */
+		answer = TTM_NO;
+	}
+	return ferror(maps) ? TTM_CANNOT_TELL : answer;
+}
+
+enum ttm_answer ttm_proc_maps(uint32_t pid, uint64_t device, uint64_t inode)
+{
+	enum ttm_answer answer;
+	char path[48];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	maps = fopen(path, "re");
+	if (!maps)
+		return TTM_CANNOT_TELL;
+	answer = maps_search(maps, device, inode);
+	fclose(maps);
+	return answer;
+}
+
+/* -- namespaces --------------------------------------------------------------- */
+
+static bool inodes_have(const struct ttm_namespaces *namespaces, uint64_t inode)
+{
+	size_t i;
+
+	for (i = 0; i < namespaces->inodes_len; i++)
+		if (namespaces->inodes[i] == inode)
+			return true;
+	return false;
+}
+
+static bool inodes_add(struct ttm_namespaces *namespaces, uint64_t inode)
+{
+	size_t capacity = namespaces->inodes_capacity;
+	uint64_t *inodes = namespaces->inodes;
+
+	if (inodes_have(namespaces, inode))
+		return true;
+	if (namespaces->inodes_len == capacity) {
+		capacity = capacity ? 2 * capacity : 16;
+		inodes = realloc(inodes, capacity * sizeof(*inodes));
+		if (!inodes)
+			return false;
+		namespaces->inodes = inodes;
+		namespaces->inodes_capacity = capacity;
+	}
+	inodes[namespaces->inodes_len++] = inode;
+	return true;
+}
+
+static bool hidden_have(const struct ttm_namespaces *namespaces, uint32_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < namespaces->hidden_len; i++)
+		if (namespaces->hidden[i] == uid)
+			return true;
+	return false;
+}
+
+static bool hidden_add(struct ttm_namespaces *namespaces, uint32_t uid)
+{
+	size_t capacity = namespaces->hidden_capacity;
+	uint32_t *hidden = namespaces->hidden;
+
+	if (hidden_have(namespaces, uid))
+		return true;
+	if (namespaces->hidden_len == capacity) {
+		capacity = capacity ? 2 * capacity : 16;
+		hidden = realloc(hidden, capacity * sizeof(*hidden));
+		if (!hidden)
+			return false;
+		namespaces->hidden = hidden;
+		namespaces->hidden_capacity = capacity;
+	}
+	hidden[namespaces->hidden_len++] = uid;
+	return true;
+}
+
+/*
+ * All users it is or was: its real, effective, saved and filesystem one. The
+ * owner of /proc/PID would be root for whoever cannot be traced.
+ */
+static bool hidden_add_process(
+	struct ttm_namespaces *namespaces, const char *name)
+{
+	unsigned uids[4], i;
+	char path[300], status[2048];
+	const char *line;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", name);
+	length = ttm_file_read(path, status, sizeof(status) - 1);
+	if (length == 0)
+		return true; /* it has ended */
+	status[length] = '\0';
+	line = strstr(status, "\nUid:");
+	if (!line ||
+		sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2],
+			&uids[3]) != 4)
+		return false;
+	for (i = 0; i < 4; i++)
+		if (!hidden_add(namespaces, uids[i]))
+			return false;
+	return true;
+}
+
+static bool process_look(struct ttm_namespaces *namespaces, const char *name)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/pid", name);
+	if (stat(path, &st) == 0)
+		return inodes_add(namespaces, st.st_ino);
+	if (errno == ENOENT || errno == ESRCH)
+		return true; /* it has ended */
+	return hidden_add_process(namespaces, name);
+}
+
+void ttm_namespaces_look(struct ttm_namespaces *namespaces)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	bool good = proc != NULL, any = false;
+
+	namespaces->inodes_len = 0;
+	namespaces->hidden_len = 0;
+	while (good && (entry = readdir(proc)) != NULL) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		good = process_look(namespaces, entry->d_name);
+		any = true;
+	}
+	if (proc)
+		closedir(proc);
+	namespaces->known = good && any;
+}
+
+void ttm_namespaces_drop(struct ttm_namespaces *namespaces)
+{
+	free(namespaces->inodes);
+	free(namespaces->hidden);
+	memset(namespaces, 0, sizeof(*namespaces));
+}
+
+enum ttm_answer ttm_namespaces_have(
+	const struct ttm_namespaces *namespaces, uint64_t inode, uint32_t uid)
+{
+	if (!namespaces->known)
+		return TTM_CANNOT_TELL;
+	if (inodes_have(namespaces, inode))
+		return TTM_YES;
+	return hidden_have(namespaces, uid) ? TTM_CANNOT_TELL : TTM_NO;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+/*
+ * The order of a publication, as docs/aggregate.md tells it to readers:
+ *
+ *   objects_seq odd; changed rows, each with its seq odd and then even
+ *   the other copy: seq odd; pages that it lacks, and its head; seq even
+ *   active: that copy
+ *   objects_seq even, as the copy says
+ *
+ * A publisher may be killed between any two stores. Then a sequence stays odd, what
+ * it covers is not accepted, and the next ttmemd makes a new file.
+ */
+#include "aggregate/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/image_pages.h"
+#include "aggregate/publish_file.h"
+#include "aggregate/publish_objects.h"
+#include "aggregate/publish_self.h"
+#include "aggregate/testpoint.h"
+#include "shm/atomics.h"
+#include "shm/clock.h"
+
+_Static_assert(sizeof(struct ttm_copy) <= TTM_IMAGE_PAGE, "has a page");
+
+int ttm_publisher_new(const struct ttm_publisher_config *config,
+	struct ttm_publisher **ret_publisher)
+{
+	struct ttm_publisher *publisher = calloc(1, sizeof(*publisher));
+
+	if (!publisher)
+		return -ENOMEM;
+	publisher->config = *config;
+	publisher->publication = config->publication_base;
+	publisher->file.fd = -1;
+	*ret_publisher = publisher;
+	return 0;
+}
+
+void ttm_publisher_free(struct ttm_publisher **publisher)
+{
+	if (!*publisher)
+		return;
+	ttm_publish_file_close(&(*publisher)->config, &(*publisher)->file);
+	ttm_publish_objects_free(&(*publisher)->objects);
+	free(*publisher);
+	*publisher = NULL;
+}
+
+static void rows_publish(struct ttm_publish_file *file,
+	const struct ttm_publish_objects *objects)
+{
+	uint64_t *seq = &file->header->live.objects_seq;
+	uint64_t len = ttm_publish_objects_len(objects);
+
+	file->objects_seq += 2;
+	/* pairs(publish-objects): release, with ttm_view_read_objects: whoever sees a
+	 * row of this publication sees that objects_seq has changed */
+	ttm_store(seq, file->objects_seq - 1);
+	ttm_fence_release();
+	TTM_TESTPOINT("objects begun");
+	ttm_publish_objects_write(
+		objects, file->rows, file->rows_len, file->objects_seq);
+	if (file->rows_len < len)
+		file->rows_len = len;
+}
+
+/* What the copy says about itself, but for its seq. */
+static struct ttm_copy head_make(const struct ttm_publisher *publisher,
+	const struct ttm_publish_file *file, const struct ttm_image *image,
+	uint64_t cut_ns)
+{
+	struct ttm_copy head = {
+		.publication = publisher->publication + 1,
+		.objects_seq = file->objects_seq,
+		.objects_len = ttm_publish_objects_len(&publisher->objects),
+		.objects_used = publisher->objects.used,
+		.monotonic_ns = ttm_clock_ns(CLOCK_MONOTONIC),
+		.realtime_ns = ttm_clock_ns(CLOCK_REALTIME),
+		.cut_ns = cut_ns,
+	};
+
+	ttm_image_tables(image, head.tables);
+	return head;
+}
+
+static void copy_write(struct ttm_publish_file *file, unsigned target,
+	struct ttm_image *image, const struct ttm_copy *head)
+{
+	struct ttm_copy *copy = file->copies[target];
+	size_t off = 0, first = offsetof(struct ttm_copy, publication);
+	const void *page;
+
+	file->copy_seq[target]++;
+	/* pairs(publish-copy): release, with ttm_view_read: whoever sees a new word of
+	 * the copy sees that its seq was odd */
+	ttm_store(&copy->seq, file->copy_seq[target]);
+	ttm_fence_release();
+	TTM_TESTPOINT("copy begun");
+	ttm_words_store(&copy->publication, &head->publication,
+		(sizeof(*head) - first) / sizeof(uint64_t));
+	TTM_TESTPOINT("copy head written");
+	while ((page = ttm_image_take(image, target, &off))) {
+		ttm_words_store((uint64_t *)(void *)((char *)copy + off), page,
+			TTM_IMAGE_PAGE / sizeof(uint64_t));
+		TTM_TESTPOINT("copy page written");
+	}
+	file->copy_seq[target]++;
+	/* pairs(publish-copy): release, with ttm_view_read: it is whole */
+	ttm_store_release(&copy->seq, file->copy_seq[target]);
+	TTM_TESTPOINT("copy ended");
+}
+
+/* One publication into a file. Cannot fail. */
+static void publication_write(struct ttm_publisher *publisher,
+	struct ttm_publish_file *file, struct ttm_image *image, uint64_t cut_ns)
+{
+	struct ttm_aggregate_live *live = &file->header->live;
+	struct ttm_copy head;
+
+	if (ttm_publish_objects_changed(&publisher->objects))
+		rows_publish(file, &publisher->objects);
+	head = head_make(publisher, file, image, cut_ns);
+	copy_write(file, !file->active, image, &head);
+	file->active = !file->active;
+	/* pairs(publish-active): release, with ttm_view_read: the copy is whole */
+	ttm_store_release(&live->active, file->active);
+	TTM_TESTPOINT("active stored");
+	/* pairs(publish-objects): release, with ttm_view_read_objects: the rows are those
+	 * of the copy that has this objects_seq */
+	ttm_store_release(&live->objects_seq, file->objects_seq);
+	TTM_TESTPOINT("objects ended");
+	/* relaxed: for display */
+	ttm_store(&live->heartbeat_ns, head.monotonic_ns);
+}
+
+/* Nobody sees the new rows yet, and nobody else writes the old ones. */
+static void rows_take_over(struct ttm_publish_file *file,
+	const struct ttm_publish_file *old, uint64_t len)
+{
+	file->objects_seq = old->objects_seq;
+	if (!old->header)
+		return;
+	file->rows_len = old->rows_len < len ? old->rows_len : len;
+	memcpy(file->rows, old->rows, file->rows_len * sizeof(*file->rows));
+}
+
+static void file_supersede(
+	struct ttm_publisher *publisher, const struct ttm_publish_file *file)
+{
+	struct ttm_publish_file old = publisher->file;
+
+	publisher->file = *file;
+	publisher->objects.wanted = 0;
+	if (!old.header)
+		return;
+	/* relaxed: what it means is found out by the name, and the rename was a
+	 * call to the kernel before it */
+	ttm_store(&old.header->live.superseded, 1);
+	TTM_TESTPOINT("old superseded");
+	ttm_publish_file_close(&publisher->config, &old);
+	TTM_TESTPOINT("old closed");
+}
+
+static int file_replace(struct ttm_publisher *publisher,
+	struct ttm_image *image, uint64_t cut_ns)
+{
+	struct ttm_publish_file file, *old = &publisher->file;
+	struct ttm_publish_objects *objects = &publisher->objects;
+	int r;
+
+	if (!publisher->tidied)
+		ttm_publish_file_tidy(&publisher->config);
+	publisher->tidied = true;
+	r = ttm_publish_file_make(&publisher->config, ttm_image_size(image),
+		ttm_publish_objects_capacity(objects, old->objects_capacity),
+		&file);
+	if (r < 0)
+		return r;
+	file.layout = ttm_image_layout(image);
+	rows_take_over(&file, old, ttm_publish_objects_len(objects));
+	ttm_image_forget(image);
+	publication_write(publisher, &file, image, cut_ns);
+	r = ttm_publish_file_show(&publisher->config, &file);
+	if (r < 0) {
+		ttm_publish_file_close(&publisher->config, &file);
+		/* What was taken for it is not in the old file. */
+		ttm_image_forget(image);
+		return r;
+	}
+	file_supersede(publisher, &file);
+	return 0;
+}
+
+static bool file_fits(
+	const struct ttm_publisher *publisher, const struct ttm_image *image)
+{
+	const struct ttm_publish_file *file = &publisher->file;
+
+	return file->header && file->layout == ttm_image_layout(image) &&
+		ttm_publish_objects_len(&publisher->objects) <=
+		file->objects_capacity;
+}
+
+int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
+	uint64_t cut_ns)
+{
+	int r = 0;
+
+	if (file_fits(publisher, image))
+		publication_write(publisher, &publisher->file, image, cut_ns);
+	else
+		r = file_replace(publisher, image, cut_ns);
+	publisher->behind = r < 0;
+	if (r < 0)
+		return r;
+	publisher->publication++;
+	ttm_publish_objects_settle(&publisher->objects);
+	return 0;
+}
+
+void ttm_publisher_heartbeat(struct ttm_publisher *publisher)
+{
+	struct ttm_aggregate_header *header = publisher->file.header;
+
+	/* A file that lags must not look fresh. */
+	if (header && !publisher->behind)
+		/* relaxed: for display */
+		ttm_store(&header->live.heartbeat_ns,
+			ttm_clock_ns(CLOCK_MONOTONIC));
+}

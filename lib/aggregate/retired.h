@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+/*
+ * Processes that have ended, and what they left: the file `retired` in each served
+ * directory. A process is retired by appending one entry to it; then its segment is
+ * removed. Whoever serves the directory next, another ttmemd or root's, goes on
+ * with the file: a retirement is counted once, and none is forgotten with the
+ * aggregate that showed it.
+ *
+ * The file is a row of entries, each
+ *
+ *   head, process row, shares, name rows, mark rows, failure rows, object rows
+ *
+ * with the rows of lib/shm/aggregate.h; in them references are numbers of the
+ * entry's own rows, from 1 on. The head is written last: an entry without a whole
+ * head is not there. The first entry may be the base: no process, but the sums of
+ * all that were dropped for room, oldest first. The file is only appended to, or
+ * replaced as a whole.
+ */
+#ifndef TTM_AGGREGATE_RETIRED_H
+#define TTM_AGGREGATE_RETIRED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/aggregate.h"
+
+#define TTM_RETIRED_FILE "retired"
+#define TTM_RETIRED_MAGIC 0x5445524d454d5454ull /* "TTMEMRET" */
+#define TTM_RETIRED_VERSION 1u
+/* Survivors listed of one process; those beyond are only counted. */
+#define TTM_SURVIVORS_MAX 262144u
+
+enum ttm_retired_kind {
+	TTM_RETIRED_PROCESS = 1,
+	TTM_RETIRED_BASE = 2,
+};
+
+struct ttm_retired_head {
+	uint64_t magic;
+	uint64_t size;     /* of the entry, the head included */
+	uint64_t checksum; /* FNV-1a of all after this word */
+	uint32_t version;
+	uint32_t kind; /* enum ttm_retired_kind */
+	uint32_t shares_len;
+	uint32_t names_len;
+	uint32_t marks_len;
+	uint32_t failures_len;
+	uint64_t objects_len;
+	/* Of the base: how many were dropped, with how much left behind. */
+	uint64_t dropped_processes;
+	uint64_t dropped_objects;
+	uint64_t dropped_bytes;
+};
+
+/* A share, and which chip it was on. */
+struct ttm_retired_share {
+	struct ttm_share_row row;
+	struct ttm_device_facts facts;
+};
+
+/* An entry in memory: one block, the parts of which these point to. */
+struct ttm_retired_entry {
+	struct ttm_retired_head *head;
+	struct ttm_process_row *process;
+	struct ttm_retired_share *shares;
+	struct ttm_name_row *names;
+	struct ttm_mark_row *marks;
+	struct ttm_failure_row *failures;
+	struct ttm_object_row *objects;
+};
+
+/*
+ * A zeroed entry with so many rows, to be filled in. Returns 0 or -ENOMEM. Freed
+ * with ttm_retired_entry_free().
+ */
+int ttm_retired_entry_new(const struct ttm_retired_head *lens,
+	struct ttm_retired_entry *ret_entry);
+void ttm_retired_entry_free(struct ttm_retired_entry *entry);
+
+struct ttm_retired;
+
+/*
+ * Opens the file in a directory, made if need be for its owner. `loaded` gets each
+ * entry in its order, which it may keep no part of. An incomplete last entry is
+ * cut off. From an entry on that is none, nothing is loaded, and *ret_broken is set:
+ * the caller should put the file right with ttm_retired_compact(). Returns 0,
+ * -EPERM (somebody else's file, or not a file), -EPROTONOSUPPORT (of a newer
+ * ttmemd), -ENOMEM, ...
+ */
+int ttm_retired_open(int directory_fd, uint32_t uid,
+	void (*loaded)(void *context, const struct ttm_retired_entry *entry),
+	void *context, struct ttm_retired **ret_retired, bool *ret_broken);
+void ttm_retired_close(struct ttm_retired **retired);
+
+/* Appends. Once it has returned 0, the process is retired. */
+int ttm_retired_commit(
+	struct ttm_retired *retired, struct ttm_retired_entry *entry);
+
+uint64_t ttm_retired_bytes(const struct ttm_retired *retired);
+
+/*
+ * Replaces the file by one with `base`, and of the process entries those for which
+ * `keep` says so, called in their order. 0 or a negative errno; then the file is as
+ * it was.
+ */
+int ttm_retired_compact(struct ttm_retired *retired,
+	struct ttm_retired_entry *base,
+	bool (*keep)(void *context, const uint8_t uuid[16]), void *context);
+
+#endif

@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+#include "aggregate/retirees.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aggregate/retired.h"
+#include "aggregate/retirement.h"
+
+/* Above the first number, dropped down to the second. */
+#define CLEAN_MOST 2048u
+#define CLEAN_KEPT 1024u
+#define LEAKY_MOST 4096u
+#define LEAKY_KEPT 3072u
+#define BYTES_MOST (64ull << 20)
+#define BYTES_KEPT (48ull << 20)
+
+struct share {
+	uint64_t row;
+	struct ttm_chip *chip;
+	struct ttm_device_facts facts;
+	struct ttm_share_row published;
+};
+
+struct refs {
+	uint64_t *refs;
+	uint32_t len;
+};
+
+struct retiree {
+	struct retiree *next;
+	uint8_t uuid[16];
+	uint64_t file_size;
+	uint64_t objects; /* survivors, unlisted ones too */
+	uint64_t bytes;
+	bool dropped;
+	uint64_t row;
+	struct share *shares;
+	uint32_t shares_len;
+	struct refs names;
+	struct refs marks;
+	struct refs failures;
+	ttm_object_ref *listed;
+	uint64_t listed_len;
+};
+
+struct ttm_retirees {
+	struct ttm_retired *file;
+	struct ttm_directory *directory;
+	struct ttm_output *output; /* while the file is loaded */
+	struct retiree *first;     /* oldest */
+	struct retiree **end;
+	uint64_t clean_len;
+	uint64_t leaky_len;
+	uint64_t dropped_processes;
+	uint64_t dropped_objects;
+	uint64_t dropped_bytes;
+	struct share *base; /* what the dropped ones did, by chip */
+	uint32_t base_len;
+	int error;
+};
+
+/* -- rows ---------------------------------------------------------------------- */
+
+static void retiree_free(struct retiree *retiree)
+{
+	free(retiree->shares);
+	free(retiree->names.refs);
+	free(retiree->marks.refs);
+	free(retiree->failures.refs);
+	free(retiree->listed);
+	free(retiree);
+}
+
+static void refs_remove(struct ttm_output *output, enum ttm_table_id table,
+	const struct refs *refs)
+{
+	uint32_t i;
+
+	for (i = 0; i < refs->len; i++)
+		ttm_image_remove(output->image, table, refs->refs[i]);
+}
+
+static void retiree_hide(struct ttm_output *output, struct retiree *retiree)
+{
+	uint64_t i;
+
+	for (i = 0; i < retiree->listed_len; i++)
+		if (retiree->listed[i])
+			ttm_objects_remove(
+				output->publisher, retiree->listed[i]);
+	for (i = 0; i < retiree->shares_len; i++) {
+		struct share *share = &retiree->shares[i];
+
+		if (share->chip)
+			ttm_chip_count(share->chip, &share->published, NULL);
+		ttm_image_remove(output->image, TTM_TABLE_SHARES, share->row);
+	}
+	refs_remove(output, TTM_TABLE_NAMES, &retiree->names);
+	refs_remove(output, TTM_TABLE_MARKS, &retiree->marks);
+	refs_remove(output, TTM_TABLE_FAILURES, &retiree->failures);
+	ttm_image_remove(output->image, TTM_TABLE_PROCESSES, retiree->row);
+	output->changed = true;
+}
+
+/* A reference for each of `len` new rows; false: no memory. */
+static bool refs_add(struct ttm_output *output, enum ttm_table_id table,
+	uint32_t len, struct refs *refs)
+{
+	refs->refs = calloc(len + 1u, sizeof(*refs->refs));
+	if (!refs->refs)
+		return false;
+	for (; refs->len < len; refs->len++) {
+		refs->refs[refs->len] = ttm_image_add(output->image, table);
+		if (!refs->refs[refs->len])
+			return false;
+	}
+	return true;
+}
+
+/* Number n of the entry's rows, from 1 on, as a reference. */
+static uint64_t ref_of(const struct refs *refs, uint64_t number)
+{
+	return number && number <= refs->len ? refs->refs[number - 1] : 0;
+}
+
+static bool shares_show(struct ttm_output *output, struct retiree *retiree,
+	const struct ttm_retired_entry *entry)
+{
+	uint32_t len = entry->head->shares_len, i;
+
+	retiree->shares = calloc(len + 1u, sizeof(*retiree->shares));
+	if (!retiree->shares)
+		return false;
+	for (i = 0; i < len; i++) {
+		struct share *share = &retiree->shares[i];
+
+		share->published = entry->shares[i].row;
+		share->facts = entry->shares[i].facts;
+		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
+		share->chip = ttm_chip_get(&output->chips, &share->facts,
+			share->published.logical);
+		retiree->shares_len++;
+		if (!share->row || !share->chip)
+			return false;
+		share->published.self = share->row;
+		share->published.process = retiree->row;
+		share->published.device = share->chip->row;
+		ttm_chip_count(share->chip, NULL, &share->published);
+		ttm_image_set(output->image, TTM_TABLE_SHARES, share->row,
+			&share->published);
+	}
+	return true;
+}
+
+static uint64_t share_ref(const struct retiree *retiree, uint64_t number)
+{
+	return number && number <= retiree->shares_len ?
+		retiree->shares[number - 1].row :
+		0;
+}
+
+static bool texts_show(struct ttm_output *output, struct retiree *retiree,
+	const struct ttm_retired_entry *entry)
+{
+	uint32_t i;
+
+	if (!refs_add(output, TTM_TABLE_NAMES, entry->head->names_len,
+		    &retiree->names) ||
+		!refs_add(output, TTM_TABLE_MARKS, entry->head->marks_len,
+			&retiree->marks) ||
+		!refs_add(output, TTM_TABLE_FAILURES, entry->head->failures_len,
+			&retiree->failures))
+		return false;
+	for (i = 0; i < entry->head->names_len; i++) {
+		struct ttm_name_row row = entry->names[i];
+
+		row.process = retiree->row;
+		ttm_image_set(output->image, TTM_TABLE_NAMES,
+			retiree->names.refs[i], &row);
+	}
+	for (i = 0; i < entry->head->marks_len; i++) {
+		struct ttm_mark_row row = entry->marks[i];
+
+		row.process = retiree->row;
+		ttm_image_set(output->image, TTM_TABLE_MARKS,
+			retiree->marks.refs[i], &row);
+	}
+	for (i = 0; i < entry->head->failures_len; i++) {
+		struct ttm_failure_row row = entry->failures[i];
+
+		row.process = retiree->row;
+		row.share = share_ref(retiree, row.share);
+		row.scope = ref_of(&retiree->names, row.scope);
+		ttm_image_set(output->image, TTM_TABLE_FAILURES,
+			retiree->failures.refs[i], &row);
+	}
+	return true;
+}
+
+static bool objects_show(struct ttm_output *output, struct retiree *retiree,
+	const struct ttm_retired_entry *entry)
+{
+	uint64_t len = entry->head->objects_len, i;
+
+	retiree->listed = calloc(len + 1, sizeof(*retiree->listed));
+	if (!retiree->listed)
+		return false;
+	ttm_objects_expect(output->publisher, len);
+	for (i = 0; i < len; i++) {
+		struct ttm_object_row row = entry->objects[i];
+
+		row.share = share_ref(retiree, row.share);
+		row.scope = ref_of(&retiree->names, row.scope);
+		if (!row.share)
+			continue;
+		retiree->listed[i] = ttm_objects_add(output->publisher, &row);
+		retiree->listed_len = i + 1;
+		if (!retiree->listed[i])
+			return false;
+	}
+	return true;
+}
+
+static void survivors_count(struct retiree *retiree)
+{
+	uint32_t i, figure;
+
+	for (i = 0; i < retiree->shares_len; i++)
+		for (figure = 0; figure < TTMEM_FIGURES; figure++) {
+			const struct ttm_sums *sums = &retiree->shares[i]
+							       .published
+							       .figures[figure];
+
+			retiree->objects += sums->orphaned_objects;
+			retiree->bytes += sums->orphaned_bytes;
+		}
+}
+
+/* A retired process as rows. Returns 0 or -ENOMEM; then there are none. */
+static int retiree_show(struct ttm_retirees *retirees,
+	struct ttm_output *output, const struct ttm_retired_entry *entry)
+{
+	struct retiree *retiree = calloc(1, sizeof(*retiree));
+	struct ttm_process_row row = *entry->process;
+
+	if (!retiree)
+		return -ENOMEM;
+	/* The file is its owner's: what is in it may be anything. */
+	if (row.state != TTM_PROCESS_EXITED)
+		row.state = TTM_PROCESS_DIED;
+	memcpy(retiree->uuid, row.uuid, sizeof(retiree->uuid));
+	retiree->file_size = entry->head->size;
+	retiree->row = ttm_image_add(output->image, TTM_TABLE_PROCESSES);
+	if (!retiree->row || !shares_show(output, retiree, entry) ||
+		!texts_show(output, retiree, entry) ||
+		!objects_show(output, retiree, entry)) {
+		output->memory_errors++;
+		retiree_hide(output, retiree);
+		retiree_free(retiree);
+		return -ENOMEM;
+	}
+	row.directory = ttm_output_directory(output, retirees->directory);
+	ttm_image_set(output->image, TTM_TABLE_PROCESSES, retiree->row, &row);
+	survivors_count(retiree);
+	if (retiree->objects)
+		retirees->leaky_len++;
+	else
+		retirees->clean_len++;
+	*retirees->end = retiree;
+	retirees->end = &retiree->next;
+	output->changed = true;
+	return 0;
+}
+
+/* -- the base --------------------------------------------------------------------- */
+
+/* Only what flowed: what was left behind is counted as dropped, and no more. */
+static void flows_keep(struct ttm_share_row *row)
+{
+	unsigned i;
+
+	memset(row->ring_bytes, 0, sizeof(row->ring_bytes));
+	row->open = 0;
+	row->cb_footprint = 0;
+	row->headroom = TTM_HEADROOM_UNKNOWN;
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		row->figures[i].live_bytes = 0;
+		row->figures[i].live_objects = 0;
+		row->figures[i].orphaned_bytes = 0;
+		row->figures[i].orphaned_objects = 0;
+		row->figures[i].peak_bytes = 0;
+	}
+}
+
+/* sign: 1 or all ones */
+static void flows_add(struct ttm_share_row *sum,
+	const struct ttm_share_row *row, uint64_t sign)
+{
+	unsigned i;
+
+	for (i = 0; i < 3; i++)
+		sum->dispatches[i] += sign * row->dispatches[i];
+	for (i = 0; i < 5; i++)
+		sum->failures[i] += sign * row->failures[i];
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		struct ttm_sums *to = &sum->figures[i];
+		const struct ttm_sums *from = &row->figures[i];
+
+		to->alloc_objects += sign * from->alloc_objects;
+		to->alloc_bytes += sign * from->alloc_bytes;
+		to->free_objects += sign * from->free_objects;
+		to->free_bytes += sign * from->free_bytes;
+	}
+}
+
+static struct share *base_of(struct ttm_retirees *retirees,
+	struct ttm_chip *chip, const struct share *like)
+{
+	struct share *base = retirees->base;
+	uint32_t i;
+
+	for (i = 0; i < retirees->base_len; i++)
+		if (base[i].chip == chip)
+			return &base[i];
+	base = realloc(base, (retirees->base_len + 1u) * sizeof(*base));
+	if (!base)
+		return NULL;
+	retirees->base = base;
+	base += retirees->base_len++;
+	memset(base, 0, sizeof(*base));
+	base->chip = chip;
+	base->facts = like->facts;
+	base->published.logical = like->published.logical;
+	base->published.headroom = TTM_HEADROOM_UNKNOWN;
+	return base;
+}
+
+static int base_add(
+	struct ttm_retirees *retirees, const struct share *share, uint64_t sign)
+{
+	struct share *base = base_of(retirees, share->chip, share);
+	struct ttm_share_row before;
+
+	if (!base)
+		return -ENOMEM;
+	before = base->published;
+	flows_add(&base->published, &share->published, sign);
+	ttm_chip_count(base->chip, &before, &base->published);
+	return 0;
+}
+
+static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
+	const struct ttm_retired_entry *entry)
+{
+	uint32_t i;
+
+	retirees->dropped_processes = entry->head->dropped_processes;
+	retirees->dropped_objects = entry->head->dropped_objects;
+	retirees->dropped_bytes = entry->head->dropped_bytes;
+	for (i = 0; i < entry->head->shares_len; i++) {
+		struct share share = { 0 };
+
+		share.facts = entry->shares[i].facts;
+		share.published = entry->shares[i].row;
+		flows_keep(&share.published);
+		share.chip = ttm_chip_get(
+			&output->chips, &share.facts, share.published.logical);
+		if (!share.chip || base_add(retirees, &share, 1) < 0)
+			retirees->error = -ENOMEM;
+	}
+}
+
+static int base_entry(const struct ttm_retirees *retirees,
+	struct ttm_retired_entry *ret_entry)
+{
+	struct ttm_retired_head lens = {
+		.kind = TTM_RETIRED_BASE,
+		.shares_len = retirees->base_len,
+		.dropped_processes = retirees->dropped_processes,
+		.dropped_objects = retirees->dropped_objects,
+		.dropped_bytes = retirees->dropped_bytes,
+	};
+	uint32_t i;
+	int r = ttm_retired_entry_new(&lens, ret_entry);
+
+	for (i = 0; i < retirees->base_len && !r; i++) {
+		ret_entry->shares[i].row = retirees->base[i].published;
+		ret_entry->shares[i].facts = retirees->base[i].facts;
+	}
+	return r;
+}
+
+/* -- open, add, trim ---------------------------------------------------------------- */
+
+static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
+{
+	struct ttm_retirees *retirees = context;
+
+	if (entry->head->kind == TTM_RETIRED_BASE)
+		base_load(retirees, retirees->output, entry);
+	else if (retiree_show(retirees, retirees->output, entry) < 0)
+		retirees->error = -ENOMEM;
+}
+
+static bool is_kept(void *context, const uint8_t uuid[16])
+{
+	const struct ttm_retirees *retirees = context;
+	const struct retiree *retiree;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
+			return !retiree->dropped;
+	return true;
+}
+
+static int file_rewrite(struct ttm_retirees *retirees)
+{
+	struct ttm_retired_entry base;
+	int r = base_entry(retirees, &base);
+
+	if (r)
+		return r;
+	r = ttm_retired_compact(retirees->file, &base, is_kept, retirees);
+	ttm_retired_entry_free(&base);
+	return r;
+}
+
+/* How much was behind the break nobody knows; that it was, everybody should. */
+static int retirees_mend(struct ttm_retirees *retirees)
+{
+	retirees->dropped_processes++;
+	return file_rewrite(retirees);
+}
+
+int ttm_retirees_open(struct ttm_output *output,
+	struct ttm_directory *directory, struct ttm_retirees **ret_retirees)
+{
+	struct ttm_retirees *retirees = calloc(1, sizeof(*retirees));
+	bool broken = false;
+	int r;
+
+	if (!retirees)
+		return -ENOMEM;
+	retirees->directory = directory;
+	retirees->output = output;
+	retirees->end = &retirees->first;
+	r = ttm_retired_open(directory->fd, directory->uid, entry_loaded,
+		retirees, &retirees->file, &broken);
+	if (!r)
+		r = retirees->error;
+	if (!r && broken)
+		r = retirees_mend(retirees);
+	if (r < 0) {
+		struct retiree *retiree;
+
+		for (retiree = retirees->first; retiree;
+			retiree = retiree->next)
+			retiree_hide(output, retiree);
+		ttm_retirees_close(&retirees);
+		return r;
+	}
+	*ret_retirees = retirees;
+	return 0;
+}
+
+void ttm_retirees_close(struct ttm_retirees **retirees)
+{
+	struct retiree *retiree;
+
+	if (!*retirees)
+		return;
+	while ((retiree = (*retirees)->first)) {
+		(*retirees)->first = retiree->next;
+		retiree_free(retiree);
+	}
+	ttm_retired_close(&(*retirees)->file);
+	free((*retirees)->base);
+	free(*retirees);
+	*retirees = NULL;
+}
+
+bool ttm_retirees_has(
+	const struct ttm_retirees *retirees, const uint8_t uuid[16])
+{
+	const struct retiree *retiree;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
+			return true;
+	return false;
+}
+
+int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
+	struct ttm_process *process, uint64_t now_ns)
+{
+	struct ttm_retired_entry entry;
+	int r = ttm_retirement_entry(output, process, now_ns, &entry);
+
+	if (r)
+		return r;
+	r = ttm_retired_commit(retirees->file, &entry);
+	if (!r) {
+		ttm_output_forget(output, process);
+		/* No memory to show it: it is in the file, for a successor. */
+		if (retiree_show(retirees, output, &entry) < 0)
+			output->memory_errors++;
+	}
+	ttm_retired_entry_free(&entry);
+	return r;
+}
+
+static bool trim_choose(struct ttm_retirees *retirees)
+{
+	uint64_t bytes = ttm_retired_bytes(retirees->file);
+	uint64_t clean = retirees->clean_len, leaky = retirees->leaky_len;
+	struct retiree *retiree;
+
+	if (clean <= CLEAN_MOST && leaky <= LEAKY_MOST && bytes <= BYTES_MOST)
+		return false;
+	for (retiree = retirees->first; retiree; retiree = retiree->next) {
+		retiree->dropped = retiree->objects ?
+			leaky > LEAKY_KEPT || bytes > BYTES_KEPT :
+			clean > CLEAN_KEPT;
+		if (!retiree->dropped)
+			continue;
+		bytes -= retiree->file_size < bytes ? retiree->file_size :
+						      bytes;
+		if (retiree->objects)
+			leaky--;
+		else
+			clean--;
+	}
+	return true;
+}
+
+/* Into the base, or (sign all ones) out of it again. */
+static int dropped_add(
+	struct ttm_retirees *retirees, struct retiree *retiree, uint64_t sign)
+{
+	uint32_t i;
+	int r = 0;
+
+	for (i = 0; i < retiree->shares_len && !r; i++)
+		r = base_add(retirees, &retiree->shares[i], sign);
+	if (r) {
+		while (i-- > 1)
+			base_add(retirees, &retiree->shares[i - 1], -sign);
+		return r;
+	}
+	if (retiree->objects)
+		retirees->dropped_processes += sign;
+	retirees->dropped_objects += sign * retiree->objects;
+	retirees->dropped_bytes += sign * retiree->bytes;
+	return 0;
+}
+
+/* All that were chosen, before `until`. */
+static void dropped_take_back(
+	struct ttm_retirees *retirees, const struct retiree *until)
+{
+	struct retiree *retiree;
+
+	for (retiree = retirees->first; retiree != until;
+		retiree = retiree->next)
+		if (retiree->dropped)
+			dropped_add(retirees, retiree, UINT64_MAX);
+}
+
+static int dropped_sum(struct ttm_retirees *retirees)
+{
+	struct retiree *retiree;
+	int r = 0;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next) {
+		if (retiree->dropped)
+			r = dropped_add(retirees, retiree, 1);
+		if (r) {
+			dropped_take_back(retirees, retiree);
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void dropped_remove(
+	struct ttm_retirees *retirees, struct ttm_output *output)
+{
+	struct retiree **at = &retirees->first, *retiree;
+
+	while ((retiree = *at)) {
+		if (!retiree->dropped) {
+			at = &retiree->next;
+			continue;
+		}
+		*at = retiree->next;
+		if (retiree->objects)
+			retirees->leaky_len--;
+		else
+			retirees->clean_len--;
+		retiree_hide(output, retiree);
+		retiree_free(retiree);
+	}
+	retirees->end = at;
+}
+
+int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
+{
+	int r;
+
+	if (!trim_choose(retirees))
+		return 0;
+	r = dropped_sum(retirees);
+	if (r)
+		return r;
+	r = file_rewrite(retirees);
+	if (r)
+		dropped_take_back(retirees, NULL);
+	else
+		dropped_remove(retirees, output);
+	return r;
+}
+
+void ttm_retirees_assign(
+	struct ttm_retirees *retirees, struct ttm_output *output)
+{
+	struct retiree *retiree;
+	uint32_t i;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		for (i = 0; i < retiree->shares_len; i++) {
+			struct share *share = &retiree->shares[i];
+			struct ttm_chip *chip = ttm_chip_get(&output->chips,
+				&share->facts, share->published.logical);
+
+			if (!chip || chip == share->chip)
+				continue;
+			ttm_chip_count(share->chip, &share->published, NULL);
+			share->chip = chip;
+			share->published.device = chip->row;
+			ttm_chip_count(chip, NULL, &share->published);
+			ttm_image_set(output->image, TTM_TABLE_SHARES,
+				share->row, &share->published);
+		}
+}
+
+void ttm_retirees_describe(
+	const struct ttm_retirees *retirees, struct ttm_directory_row *row)
+{
+	row->retired = retirees->clean_len + retirees->leaky_len;
+	row->dropped_processes = retirees->dropped_processes;
+	row->dropped_objects = retirees->dropped_objects;
+	row->dropped_bytes = retirees->dropped_bytes;
+}

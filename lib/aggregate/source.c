@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> [drain] -> apply -> publish -> read -> render */
+#include "aggregate/source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shm/atomics.h"
+
+static const uint32_t ordinals_max[] = {
+	[TTM_EXTENT_LANE] = TTM_LANES_MAX,
+	[TTM_EXTENT_SLOTS] = TTM_EXTENTS_MAX,
+	[TTM_EXTENT_BLOCKS] = TTM_EXTENTS_MAX,
+	[TTM_EXTENT_NAMES] = (TTM_NAMES_MAX + TTM_NAMES_PER_EXTENT) /
+		TTM_NAMES_PER_EXTENT,
+};
+
+void ttm_source_init(struct ttm_source *source, int fd,
+	const struct ttm_header_const *header)
+{
+	memset(source, 0, sizeof(*source));
+	source->fd = fd;
+	source->extents_max = header->extents_max;
+}
+
+void ttm_source_free(struct ttm_source *source)
+{
+	unsigned type;
+
+	for (type = 0; type <= TTM_EXTENT_NAMES; type++) {
+		free(source->maps[type].extents);
+		source->maps[type].extents = NULL;
+		source->maps[type].len = 0;
+	}
+}
+
+int ttm_source_fault(struct ttm_source *source, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(source->reason, sizeof(source->reason), format, arguments);
+	va_end(arguments);
+	return -EPROTO;
+}
+
+static int source_read(
+	struct ttm_source *source, uint64_t off, void *ret_bytes, size_t size)
+{
+	char *at = ret_bytes;
+	ssize_t n;
+
+	while (size) {
+		n = pread(source->fd, at, size, (off_t)off);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return ttm_source_fault(source,
+				"the file ends before offset 0x%" PRIx64,
+				off + size);
+		at += n;
+		off += (uint64_t)n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+static int count_check(struct ttm_source *source, const char *what,
+	uint64_t count, uint64_t most)
+{
+	if (count <= most)
+		return 0;
+	return ttm_source_fault(source,
+		"it claims %" PRIu64 " %s, %" PRIu64 " are possible", count,
+		what, most);
+}
+
+int ttm_source_live(struct ttm_source *source, struct ttm_header_live *ret_live)
+{
+	struct ttm_header_live live;
+	int r;
+
+	memset(&live, 0, sizeof(live));
+	r = source_read(source, offsetof(struct ttm_header, live), &live,
+		offsetof(struct ttm_header_live, reserved));
+	if (!r && live.state != TTM_SEGMENT_RUNNING &&
+		live.state != TTM_SEGMENT_ENDED)
+		r = ttm_source_fault(source,
+			"its state is %" PRIu64 ", which is none", live.state);
+	if (!r)
+		r = count_check(source, "extents", live.extents_high,
+			source->extents_max);
+	if (!r)
+		r = count_check(source, "lanes", live.lanes_len, TTM_LANES_MAX);
+	if (!r)
+		r = count_check(
+			source, "devices", live.devices_len, TTM_DEVICES_MAX);
+	if (!r)
+		r = count_check(source, "counter blocks", live.blocks_len,
+			(uint64_t)TTM_EXTENTS_MAX * TTM_BLOCKS_PER_EXTENT);
+	if (r)
+		return r;
+	/* Whoever finds no room has still taken a number. */
+	if (live.names_len > TTM_NAMES_MAX)
+		live.names_len = TTM_NAMES_MAX;
+	*ret_live = live;
+	return 0;
+}
+
+static int map_set(struct ttm_source *source, uint32_t word, uint32_t extent)
+{
+	uint32_t type = TTM_EXTENT_TYPE(word), at = TTM_EXTENT_ORDINAL(word);
+	struct ttm_extent_map *map;
+
+	if (type == TTM_EXTENT_UNUSED || type == TTM_EXTENT_CLAIMED)
+		return 0;
+	if (type > TTM_EXTENT_NAMES || at >= ordinals_max[type])
+		return ttm_source_fault(source,
+			"extent %" PRIu32
+			" has the impossible word 0x%08" PRIx32,
+			extent, word);
+	map = &source->maps[type];
+	if (at >= map->len) {
+		uint32_t len = at + 8, *extents;
+
+		extents = realloc(map->extents, len * sizeof(*extents));
+		if (!extents)
+			return -ENOMEM;
+		memset(extents + map->len, 0,
+			(len - map->len) * sizeof(*extents));
+		map->extents = extents;
+		map->len = len;
+	}
+	if (map->extents[at])
+		return ttm_source_fault(source,
+			"extents %" PRIu32 " and %" PRIu32
+			" claim to be the same",
+			map->extents[at] - 1, extent);
+	map->extents[at] = extent + 1;
+	return 0;
+}
+
+int ttm_source_extents(struct ttm_source *source, uint64_t extents_high)
+{
+	uint32_t words[TTM_EXTENTS_MAX], i;
+	unsigned type;
+	int r;
+
+	if (extents_high > source->extents_max)
+		return count_check(
+			source, "extents", extents_high, source->extents_max);
+	r = source_read(source, TTM_DIRECTORY_OFF, words,
+		extents_high * sizeof(words[0]));
+	if (r)
+		return r;
+	/* pairs(extent): acquire, with extent_publish: whatever is read of an
+	 * extent from now on is at least its zeros. */
+	ttm_fence_acquire();
+	for (type = 0; type <= TTM_EXTENT_NAMES; type++)
+		if (source->maps[type].extents)
+			memset(source->maps[type].extents, 0,
+				source->maps[type].len * sizeof(uint32_t));
+	for (i = 0; i < extents_high && !r; i++)
+		r = map_set(source, words[i], i);
+	return r;
+}
+
+/* 0: not there. */
+static uint64_t extent_off(const struct ttm_source *source,
+	enum ttm_extent_type type, uint32_t ordinal)
+{
+	const struct ttm_extent_map *map = &source->maps[type];
+
+	if (ordinal >= map->len || !map->extents[ordinal])
+		return 0;
+	return TTM_EXTENTS_OFF +
+		(uint64_t)(map->extents[ordinal] - 1) * TTM_EXTENT_SIZE;
+}
+
+int ttm_source_controls(struct ttm_source *source, uint32_t first, uint32_t len,
+	struct ttm_lane_control *ret_controls)
+{
+	if (first > TTM_LANES_MAX || len > TTM_LANES_MAX - first)
+		return count_check(
+			source, "lanes", (uint64_t)first + len, TTM_LANES_MAX);
+	return source_read(source,
+		TTM_LANES_OFF + first * sizeof(*ret_controls), ret_controls,
+		len * sizeof(*ret_controls));
+}
+
+bool ttm_source_has_lane(const struct ttm_source *source, uint32_t lane)
+{
+	return extent_off(source, TTM_EXTENT_LANE, lane) != 0;
+}
+
+int ttm_source_records(struct ttm_source *source, uint32_t lane, uint64_t first,
+	uint32_t len, struct ttm_words *ret_records)
+{
+	uint64_t off = extent_off(source, TTM_EXTENT_LANE, lane);
+	uint32_t at = (uint32_t)(first % TTM_LANE_RECORDS);
+	uint32_t straight = TTM_LANE_RECORDS - at;
+	int r;
+
+	if (!off)
+		return -ENOENT;
+	if (straight > len)
+		straight = len;
+	r = source_read(source, off + at * sizeof(*ret_records), ret_records,
+		straight * sizeof(*ret_records));
+	if (!r && len > straight)
+		r = source_read(source, off, ret_records + straight,
+			(len - straight) * sizeof(*ret_records));
+	return r;
+}
+
+int ttm_source_slots(
+	struct ttm_source *source, uint32_t chunk, struct ttm_words *ret_slots)
+{
+	uint64_t off = extent_off(source, TTM_EXTENT_SLOTS, chunk);
+
+	if (!off)
+		return -ENOENT;
+	return source_read(source, off, ret_slots, TTM_EXTENT_SIZE);
+}
+
+uint32_t ttm_source_chunks(const struct ttm_source *source)
+{
+	const struct ttm_extent_map *map = &source->maps[TTM_EXTENT_SLOTS];
+	uint32_t len = map->len;
+
+	while (len && !map->extents[len - 1])
+		len--;
+	return len;
+}
+
+int ttm_source_devices(
+	struct ttm_source *source, uint32_t len, struct ttm_device *ret_devices)
+{
+	return source_read(source, TTM_DEVICES_OFF, ret_devices,
+		len * sizeof(*ret_devices));
+}
+
+int ttm_source_blocks(struct ttm_source *source, uint32_t extent,
+	struct ttm_block_device *ret_blocks, uint32_t len)
+{
+	uint64_t off = extent_off(source, TTM_EXTENT_BLOCKS, extent);
+
+	if (!off)
+		return -ENOENT;
+	return source_read(source, off, ret_blocks, len * sizeof(*ret_blocks));
+}
+
+int ttm_source_name(
+	struct ttm_source *source, uint32_t id, struct ttm_name *ret_name)
+{
+	struct ttm_name name;
+	uint64_t off;
+	int r;
+
+	off = extent_off(
+		source, TTM_EXTENT_NAMES, (id - 1) / TTM_NAMES_PER_EXTENT);
+	if (!id || !off)
+		return -ENOENT;
+	off += (id - 1) % TTM_NAMES_PER_EXTENT * sizeof(name);
+	r = source_read(source, off, &name, sizeof(name));
+	if (r)
+		return r;
+	if (!name.length)
+		return -ENOENT;
+	if ((name.length & (TTM_NAME_TRUNCATED - 1)) > TTM_NAME_SIZE)
+		return ttm_source_fault(source,
+			"name %" PRIu32 " claims %" PRIu64 " bytes", id,
+			(uint64_t)(name.length & (TTM_NAME_TRUNCATED - 1)));
+	*ret_name = name;
+	return 0;
+}
+
+int ttm_source_failures(struct ttm_source *source,
+	struct ttm_failure ret_failures[TTM_FAILURES_KEPT])
+{
+	return source_read(source, TTM_FAILURES_OFF, ret_failures,
+		TTM_FAILURES_KEPT * sizeof(*ret_failures));
+}
+
+int ttm_source_marks(
+	struct ttm_source *source, struct ttm_mark ret_marks[TTM_MARKS_KEPT])
+{
+	return source_read(source, TTM_MARKS_OFF, ret_marks,
+		TTM_MARKS_KEPT * sizeof(*ret_marks));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the tools end, and how they say what is wrong: once, on stderr. */
+#ifndef TTM_COMMON_ERROR_H
+#define TTM_COMMON_ERROR_H
+
+enum ttm_exit {
+	TTM_EXIT_OK = 0,
+	TTM_EXIT_FAILURE = 1,
+	TTM_EXIT_USAGE = 2,
+};
+
+/* The tool's name, which is kept, not copied. Before anything below. */
+void ttm_error_name(const char *name);
+
+/* "NAME: text" and a newline, in one write. */
+__attribute__((format(printf, 1, 2))) void ttm_error(const char *format, ...);
+
+/* The same with a hint at --help, then exits with TTM_EXIT_USAGE. */
+__attribute__((format(printf, 1, 2), noreturn)) void ttm_error_usage(
+	const char *format, ...);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/text.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *ttm_bytes_text(
+	uint64_t bytes, char buffer[static TTM_BYTES_TEXT_SIZE])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB",
+		"EiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(buffer, TTM_BYTES_TEXT_SIZE, "%u B", (unsigned)bytes);
+		return buffer;
+	}
+	/* Not 1024: it would be printed as 1024 of the smaller unit. */
+	while (value >= 1023.5 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(buffer, TTM_BYTES_TEXT_SIZE, "%.*f %s",
+		value < 9.995         ? 2 :
+			value < 99.95 ? 1 :
+					0,
+		value, units[unit]);
+	return buffer;
+}
+
+/* Bytes of the UTF-8 character at `text`, 0 if there is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t length = text[0] < 0x80 ? 1 :
+		text[0] >> 5 == 6      ? 2 :
+		text[0] >> 4 == 14     ? 3 :
+		text[0] >> 3 == 30     ? 4 :
+					 0;
+	uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+	size_t i;
+
+	for (i = 1; i < length; i++) {
+		if (text[i] >> 6 != 2) /* the end of the string, too */
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (length == 0 || code < least[length] || code > 0x10ffff ||
+		(code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+/* C0, DEL, and C1 whose UTF-8 form terminals obey, too. */
+static bool is_control(const unsigned char *text, size_t length)
+{
+	return text[0] < 0x20 || text[0] == 0x7f ||
+		(length == 2 && text[0] == 0xc2 && text[1] < 0xa0);
+}
+
+const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
+{
+	const unsigned char *from = (const unsigned char *)text;
+	size_t at = 0;
+	size_t length;
+	bool plain;
+
+	if (buffer_size == 0)
+		return "";
+	while (*from) {
+		length = utf8_length(from);
+		plain = length && !is_control(from, length) && *from != '\\';
+		if (at + (plain ? length : 4) >= buffer_size)
+			break;
+		if (plain) {
+			memcpy(buffer + at, from, length);
+			at += length;
+			from += length;
+		} else {
+			snprintf(buffer + at, 5, "\\x%02x", *from);
+			at += 4;
+			from++;
+		}
+	}
+	buffer[at] = '\0';
+	return buffer;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text for people: amounts, and what others wrote. */
+#ifndef TTM_COMMON_TEXT_H
+#define TTM_COMMON_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fits every amount. */
+#define TTM_BYTES_TEXT_SIZE 16u
+
+/* "512 B", "1.50 KiB", "12.0 GiB": three digits or all of them. Returns `buffer`. */
+const char *ttm_bytes_text(
+	uint64_t bytes, char buffer[static TTM_BYTES_TEXT_SIZE]);
+
+/*
+ * A copy that is safe on a terminal: control characters, backslashes and what is
+ * not UTF-8 become \xNN, and what does not fit is cut between characters. Returns
+ * `buffer`, which holds a string.
+ */
+const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size);
+
+#endif

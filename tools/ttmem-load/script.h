@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scripts: one event per line, so that a test can say exactly what happens. The
+ * grammar is in ttmem-load(1).
+ */
+#ifndef LOAD_SCRIPT_H
+#define LOAD_SCRIPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ttmem/ttmem.h>
+
+#include "model.h"
+
+struct load_child;
+struct load_script;
+
+enum {
+	SCRIPT_NUMBERS_MAX = 8
+};
+
+/* The words of a line, understood. */
+struct script_command {
+	const struct script_verb *verb;
+	unsigned line;
+	struct model_device device;           /* the first device argument */
+	uint64_t numbers[SCRIPT_NUMBERS_MAX]; /* the others, in order */
+	size_t numbers_len;
+	bool flag;         /* the word at the end is there */
+	char *text;        /* a name or text, or NULL */
+	uint32_t *devices; /* members of a mesh */
+	size_t devices_len;
+	struct ttmem_device_info info; /* of open */
+};
+
+struct script_run;
+
+/*
+ * `arguments`: d device, m name of a new mesh, k kind, t kernel type, n number,
+ * s size, c number of cores, l list of devices, w text, e exit status, g signal,
+ * o what open takes; those behind a | may be missing.
+ */
+struct script_verb {
+	const char *name;
+	const char *arguments;
+	const char *flag; /* a word that may stand at the end, or NULL */
+	void (*run)(struct script_run *run, const struct script_command *c);
+};
+
+/* Found by name; they are in script_verbs.c. */
+const struct script_verb *script_verb_find(const char *name);
+extern const char *const script_fork;
+extern const char *const script_end;
+
+/*
+ * A file is read as a whole, and nothing happens if something in it is wrong; stdin
+ * ("-") is read line by line as it comes. Mistakes are told with their line, and end
+ * the process with TTM_EXIT_USAGE.
+ */
+struct load_script *load_script_read(const char *path);
+void load_script_free(struct load_script **script);
+
+/* How many processes there can be. */
+size_t load_script_processes(const struct load_script *script);
+
+/* The command, or NULL at the end. May wait for stdin. */
+const struct script_command *script_at(struct load_script *script, size_t at);
+
+__attribute__((format(printf, 3, 4), noreturn)) void script_fail(
+	const struct load_script *script, unsigned line, const char *format,
+	...);
+
+/* Does it all, in the child. */
+void load_script_run(const struct load_child *child);
+
+#endif
