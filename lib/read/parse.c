@@ -340,7 +340,7 @@ static int sums_parse(struct parse *p, const struct ttm_field *field,
 static int field_parse(struct parse *p, const struct ttm_field *field,
 	const json_t *value, char *at)
 {
-	const char *text;
+	const char *text = NULL;
 	int r;
 
 	switch (field->kind) {
