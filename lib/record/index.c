@@ -143,3 +143,16 @@ TTM_COLD uint64_t *ttm_index_insert_slow(
 	} while (!place && level_add(process, level));
 	return place;
 }
+
+bool ttm_index_has_other(
+	const struct ttm_process *process, struct ttm_key key, uint64_t mine)
+{
+	struct ttm_search search;
+	uint64_t entry = 0;
+
+	ttm_search_start(&search, process, key.bucket_hash, key.tag);
+	while (ttm_search_next(&search, &entry))
+		if (entry != mine)
+			return true;
+	return false;
+}

@@ -88,11 +88,17 @@ void *ttm_block_make(
 /* Makes room for a block, so that one will hardly fail. */
 bool ttm_block_has_room(struct ttm_process *process);
 
+/* The same if there is one already, else NULL. */
+static inline struct ttm_block_device *ttm_lane_block_made(
+	struct ttm_lane *lane, unsigned device)
+{
+	return ttm_pointer_load((void **)&lane->blocks[device]);
+}
+
 static inline struct ttm_block_device *ttm_lane_block(
 	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
 {
-	struct ttm_block_device *block = ttm_pointer_load(
-		(void **)&lane->blocks[device]);
+	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
 
 	if (TTM_LIKELY(block != NULL))
 		return block;
