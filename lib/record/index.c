@@ -144,13 +144,13 @@ TTM_COLD uint64_t *ttm_index_insert_slow(
 	return place;
 }
 
-bool ttm_index_has_other(
-	const struct ttm_process *process, struct ttm_key key, uint64_t mine)
+bool ttm_index_has_other(const struct ttm_process *process,
+	uint64_t bucket_hash, uint64_t tag, uint64_t mine)
 {
 	struct ttm_search search;
 	uint64_t entry = 0;
 
-	ttm_search_start(&search, process, key.bucket_hash, key.tag);
+	ttm_search_start(&search, process, bucket_hash, tag);
 	while (ttm_search_next(&search, &entry))
 		if (entry != mine)
 			return true;

@@ -203,8 +203,8 @@ static inline uint64_t *ttm_search_next(
 }
 
 /* Whether there is an entry with the key's tag, but for `mine`. */
-bool ttm_index_has_other(
-	const struct ttm_process *process, struct ttm_key key, uint64_t mine);
+bool ttm_index_has_other(const struct ttm_process *process,
+	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
 /*
  * The same after an insertion into this bucket of this level: the answer "no" is
@@ -225,7 +225,7 @@ static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 		    (ttm_load(&bucket->next) | (uintptr_t)level->older) == 0 &&
 		    ttm_level_newest(process) == level))
 		return false;
-	return ttm_index_has_other(process, *key, mine);
+	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
 }
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)

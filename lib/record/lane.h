@@ -40,12 +40,18 @@ static inline void ttm_lane_begin_second(struct ttm_lane *lane)
 	lane_intend(lane, 2);
 }
 
-/* A record about an object, its words but for w0, w1 and w3, `ahead` of tail. */
-static TTM_INLINE void ttm_lane_write(struct ttm_lane *lane, unsigned ahead,
-	uint64_t w0, uint64_t w1, uint64_t w3, const struct ttm_words *words)
+/* Where the next record goes, or one `ahead` of it. */
+static TTM_INLINE struct ttm_words *ttm_lane_record(
+	const struct ttm_lane *lane, unsigned ahead)
 {
-	uint64_t *place = lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS]
-				  .w;
+	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
+}
+
+/* A record about an object, its words but for w0, w1 and w3. */
+static TTM_INLINE void ttm_record_write(struct ttm_words *record, uint64_t w0,
+	uint64_t w1, uint64_t w3, const struct ttm_words *words)
+{
+	uint64_t *place = record->w;
 
 	/* relaxed: between the intent and the tail */
 	ttm_store(&place[0], w0);
@@ -73,8 +79,8 @@ static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)
 static inline void ttm_lane_commit(
 	struct ttm_lane *lane, const struct ttm_words *record)
 {
-	ttm_lane_write(
-		lane, 0, record->w[0], record->w[1], record->w[3], record);
+	ttm_record_write(ttm_lane_record(lane, 0), record->w[0], record->w[1],
+		record->w[3], record);
 	ttm_lane_end(lane, 1);
 }
 

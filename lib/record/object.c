@@ -74,7 +74,8 @@ void ttm_found_end(struct ttm_hook *hook, struct ttm_block_device *block,
 	}
 	ttm_found_count_free(
 		hook, found_device(hook, found), block, found, flags);
-	free_commit(hook, found->slot, flags, ttm_clock_now(), &found->words);
+	free_commit(hook, ttm_lane_record(hook->lane, 0), found->slot, flags,
+		ttm_clock_now(), &found->words);
 }
 
 /*
@@ -118,8 +119,8 @@ TTM_COLD void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 		if (!ttm_found_free(hook.process, &found))
 			continue;
 		ttm_found_count_free(&hook, entry, block, &found, 0);
-		free_commit(
-			&hook, found.slot, 0, ttm_clock_now(), &found.words);
+		free_commit(&hook, ttm_lane_record(hook.lane, 0), found.slot, 0,
+			ttm_clock_now(), &found.words);
 		return;
 	}
 	ttm_anomaly_commit(

@@ -109,10 +109,10 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
  * which holds up everything behind it.
  */
 static TTM_INLINE void event_prefetch(
-	const struct ttm_bucket *bucket, const struct ttm_lane *lane)
+	const struct ttm_bucket *bucket, const struct ttm_words *record)
 {
 	__builtin_prefetch(bucket, 1);
-	__builtin_prefetch(&lane->records[lane->tail % TTM_LANE_RECORDS], 1);
+	__builtin_prefetch(record, 1);
 }
 
 static TTM_INLINE uint64_t object_bytes(
@@ -138,18 +138,19 @@ static TTM_INLINE bool slot_free(
 	return true;
 }
 
-static TTM_INLINE void free_write(struct ttm_lane *lane, unsigned flags,
+static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
 	uint64_t now, const struct ttm_words *words)
 {
-	ttm_lane_write(lane, 0, TTM_W0_NEXT(words->w[0], TTM_SLOT_FREE),
+	ttm_record_write(record, TTM_W0_NEXT(words->w[0], TTM_SLOT_FREE),
 		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_FREE), now,
 		words);
 }
 
-static TTM_INLINE void free_commit(struct ttm_hook *hook, uint32_t slot,
-	unsigned flags, uint64_t now, const struct ttm_words *words)
+static TTM_INLINE void free_commit(struct ttm_hook *hook,
+	struct ttm_words *record, uint32_t slot, unsigned flags, uint64_t now,
+	const struct ttm_words *words)
 {
-	free_write(hook->lane, flags, now, words);
+	free_write(record, flags, now, words);
 	ttm_lane_end(hook->lane, 1);
 	ttm_supply_put(hook->process, hook->lane, slot);
 }
@@ -160,6 +161,7 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(entry), now;
 	struct ttm_bucket *bucket;
 	struct ttm_words words;
@@ -169,7 +171,7 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 	ttm_key_set(&key, device, figure, program, id);
 	bucket = ttm_level_bucket(
 		ttm_level_newest(hook->process), key.bucket_hash);
-	event_prefetch(bucket, hook->lane);
+	event_prefetch(bucket, record);
 	now = ttm_clock_now();
 	ttm_lane_begin(hook->lane);
 	if (TTM_UNLIKELY(!block ||
@@ -194,7 +196,7 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 			TTM_W7_CORES(words.w[7])),
 		false);
 	TTM_TESTPOINT("free counted");
-	free_commit(hook, ttm_entry_slot(seen.entry), 0, now, &words);
+	free_commit(hook, record, ttm_entry_slot(seen.entry), 0, now, &words);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
@@ -223,10 +225,10 @@ static TTM_INLINE void slot_write(
 	TTM_TESTPOINT("slot live");
 }
 
-static TTM_INLINE void alloc_write(struct ttm_lane *lane, unsigned ahead,
-	unsigned flags, const struct ttm_words *words)
+static TTM_INLINE void alloc_write(
+	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
 {
-	ttm_lane_write(lane, ahead, words->w[0],
+	ttm_record_write(record, words->w[0],
 		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_ALLOC),
 		words->w[3], words);
 }
@@ -272,6 +274,7 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(entry), *place;
 	struct ttm_lane *lane = hook->lane;
 	struct ttm_level *level;
@@ -289,7 +292,7 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	level = ttm_level_newest(hook->process);
 	bucket = ttm_level_bucket(level, key.bucket_hash);
-	event_prefetch(bucket, lane);
+	event_prefetch(bucket, record);
 	words_set(&words, hook->seat, era, device, object);
 	words.w[1] |= slot;
 	ttm_supply_take_peeked(lane);
@@ -305,7 +308,7 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 	}
 	ttm_account_alloc(entry, block, object->figure, era, object->size);
 	TTM_TESTPOINT("alloc counted");
-	alloc_write(lane, 0, 0, &words);
+	alloc_write(record, 0, &words);
 	ttm_lane_end(lane, 1);
 }
 
@@ -331,7 +334,7 @@ static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
 	ttm_own_add(
 		&block->dispatches[TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL], 1);
 	TTM_TESTPOINT("dispatch counted");
-	ttm_lane_write(hook->lane, 0, 0,
+	ttm_record_write(ttm_lane_record(hook->lane, 0), 0,
 		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_EPOCH(w1), TTM_W1_DEVICE(w1),
 			TTM_W1_FIGURE(w1), 0, TTM_RECORD_DISPATCH),
 		now, &words);
@@ -344,6 +347,7 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 {
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(&hook->process->devices[device]);
 	uint64_t now, w4, w7;
 	struct ttm_bucket *bucket;
@@ -355,7 +359,7 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	bucket = ttm_level_bucket(
 		ttm_level_newest(hook->process), key.bucket_hash);
-	event_prefetch(bucket, hook->lane);
+	event_prefetch(bucket, record);
 	now = ttm_clock_now();
 	if (!key_glance(hook->process, bucket, &key, era, &seen))
 		return false;

@@ -22,7 +22,7 @@ static void alloc_count(struct ttm_put *put)
 static void alloc_count_commit(struct ttm_put *put)
 {
 	alloc_count(put);
-	alloc_write(put->hook.lane, 0, 0, &put->mine.words);
+	alloc_write(ttm_lane_record(put->hook.lane, 0), 0, &put->mine.words);
 	ttm_lane_end(put->hook.lane, 1);
 }
 
@@ -96,8 +96,9 @@ static bool put_withdraw(struct ttm_put *put)
 {
 	if (!ttm_found_free(put->hook.process, &put->mine))
 		return false;
-	free_commit(&put->hook, put->mine.slot, TTM_FLAG_UNCOUNTED,
-		ttm_clock_now(), &put->mine.words);
+	free_commit(&put->hook, ttm_lane_record(put->hook.lane, 0),
+		put->mine.slot, TTM_FLAG_UNCOUNTED, ttm_clock_now(),
+		&put->mine.words);
 	return true;
 }
 
@@ -123,8 +124,9 @@ static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
 	struct ttm_lane *lane = put->hook.lane;
 
 	ttm_lane_begin_second(lane);
-	free_write(lane, free_flags, put->mine.words.w[6], &earlier->words);
-	alloc_write(lane, 1, alloc_flags, &put->mine.words);
+	free_write(ttm_lane_record(lane, 0), free_flags, put->mine.words.w[6],
+		&earlier->words);
+	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &put->mine.words);
 	ttm_lane_end(lane, 2);
 	ttm_supply_put(put->hook.process, lane, earlier->slot);
 }
