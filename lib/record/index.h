@@ -4,8 +4,8 @@
  * From an object's key to its slot: private to the process, lock-free, safe in
  * signal handlers, and it grows without moving anything.
  *
- * Levels of buckets. A bucket is a cache line of seven entries and a link to an
- * overflow line. When a level has too many of those, a level eight times as large
+ * Levels of buckets, in parts by device. A bucket is a cache line of seven entries
+ * and a link to an overflow line. When a level has too many of those, a level eight times as large
  * is added and takes all further entries; a search looks through all levels, the
  * newest first. A freed entry is stored as 0 and used again.
  *
@@ -41,6 +41,28 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/*
+ * Ids that follow each other, as those of a counter do, have lines that follow each
+ * other, and each a line of its own: the caches foresee the next one, and threads that
+ * draw from one counter do not meet. Blocks of ids are hashed.
+ */
+#define TTM_ID_BLOCK_SHIFT 12
+
+static inline uint64_t ttm_block_hash(uint64_t id, unsigned w1)
+{
+	return ttm_hash(id >> TTM_ID_BLOCK_SHIFT, w1);
+}
+
+/*
+ * The line in each part of a level, and the part. That is chosen by the device: threads
+ * with a device each would otherwise take every other line from each other's caches.
+ */
+static inline uint64_t ttm_bucket_hash(
+	uint64_t block_hash, uint64_t id, unsigned w1)
+{
+	return (block_hash + id) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+}
+
 static inline uint64_t ttm_tag(uint64_t hash)
 {
 	return (hash | 1ull << 32) & ~0xffffffull;
@@ -50,6 +72,7 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
 	unsigned w1 = figure << 6 | device;
+	uint64_t block;
 
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		w1 = TTMEM_FIGURE_KERNEL << 6 | device;
@@ -65,13 +88,15 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
-		ret_key->bucket_hash = ttm_hash(program, w1);
+		block = ttm_block_hash(program, w1);
+		ret_key->bucket_hash = ttm_bucket_hash(block, program, w1);
 		ret_key->tag = ttm_tag(ttm_hash(id, ret_key->bucket_hash));
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
-		ret_key->bucket_hash = ttm_hash(id, w1);
-		ret_key->tag = ttm_tag(ret_key->bucket_hash);
+		block = ttm_block_hash(id, w1);
+		ret_key->bucket_hash = ttm_bucket_hash(block, id, w1);
+		ret_key->tag = ttm_tag(block ^ id << (64 - TTM_ID_BLOCK_SHIFT));
 	}
 }
 
@@ -84,7 +109,8 @@ static inline struct ttm_level *ttm_level_newest(
 static inline struct ttm_bucket *ttm_level_bucket(
 	const struct ttm_level *level, uint64_t hash)
 {
-	return &level->lines[hash & level->mask];
+	return &level->parts[hash % TTM_INDEX_PARTS]
+			    [hash / TTM_INDEX_PARTS & level->mask];
 }
 
 #define TTM_BUCKET_ENTRIES 0x7fu /* all of them, as bits */
@@ -144,7 +170,7 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 	uint64_t next = ttm_load_acquire(&probe->bucket->next);
 
 	if (TTM_UNLIKELY(next != 0)) {
-		probe->bucket = &probe->level->lines[probe->level->mask + next];
+		probe->bucket = &probe->level->overflow[next - 1];
 		return true;
 	}
 	probe->level = probe->level->older;

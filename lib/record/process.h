@@ -93,12 +93,16 @@ struct ttm_bucket {
 	uint64_t next;       /* overflow line + 1; 0: none */
 };
 
+/* Devices that a thread has to itself should share no line: see index.h. */
+#define TTM_INDEX_PARTS 4u
+
 struct ttm_level {
 	struct ttm_level *older; /* NULL: the first */
-	uint64_t mask;           /* number of first lines - 1 */
+	uint64_t mask;           /* number of first lines of a part - 1 */
+	struct ttm_bucket *parts[TTM_INDEX_PARTS]; /* first lines */
+	struct ttm_bucket *overflow;
 	uint64_t overflow_len;
 	uint64_t overflow_used;
-	struct ttm_bucket *lines; /* first lines, then overflow lines */
 };
 
 /* Free-list links of a slot, by slot number. */
