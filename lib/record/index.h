@@ -50,7 +50,11 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 
 static inline uint64_t ttm_block_hash(uint64_t id, unsigned w1)
 {
-	return ttm_hash(id >> TTM_ID_BLOCK_SHIFT, w1);
+	uint64_t block = id >> TTM_ID_BLOCK_SHIFT;
+	uint64_t product = (block ^ (uint64_t)w1 << (64 - TTM_ID_BLOCK_SHIFT)) *
+		0x9e3779b97f4a7c15ull;
+
+	return product ^ product >> 32;
 }
 
 /*

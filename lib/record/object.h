@@ -111,8 +111,8 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 static TTM_INLINE void event_prefetch(
 	const struct ttm_bucket *bucket, const struct ttm_words *record)
 {
-	__builtin_prefetch(bucket, 1);
-	__builtin_prefetch(record, 1);
+	ttm_prefetch_write(bucket);
+	ttm_prefetch_write(record);
 }
 
 static TTM_INLINE uint64_t object_bytes(
@@ -288,7 +288,7 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 		return;
 	}
 	shared = ttm_slot_at(hook->process, slot);
-	__builtin_prefetch(shared, 1);
+	ttm_prefetch_write(shared);
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	level = ttm_level_newest(hook->process);
 	bucket = ttm_level_bucket(level, key.bucket_hash);
@@ -359,7 +359,9 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	bucket = ttm_level_bucket(
 		ttm_level_newest(hook->process), key.bucket_hash);
-	event_prefetch(bucket, record);
+	/* Only read: it may stay in the caches of others, too. */
+	__builtin_prefetch(bucket);
+	ttm_prefetch_write(record);
 	now = ttm_clock_now();
 	if (!key_glance(hook->process, bucket, &key, era, &seen))
 		return false;

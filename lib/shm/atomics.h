@@ -150,6 +150,20 @@ static inline void ttm_fence_signal(void)
 }
 
 /*
+ * The line will be written: it is fetched in one step, also from the cache of another
+ * processor. The built-in would fetch it for reading where the compiler does not know
+ * that the processor has the instruction; one that has not ignores it.
+ */
+static inline void ttm_prefetch_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
+/*
  * Which of the eight words of a line have these upper halves, a bit for each; every
  * word is loaded once, with acquire. Without a branch: where the word is cannot be
  * foretold.
