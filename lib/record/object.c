@@ -3,18 +3,6 @@
 /* The rare ways of an object to be found, and to go: see object.h. */
 #include "record/found.h"
 
-bool ttm_found_next(struct ttm_process *process, struct ttm_search *search,
-	const struct ttm_key *key, uint32_t except, struct ttm_found *ret_found)
-{
-	uint64_t *place, entry = 0;
-
-	while ((place = ttm_search_next(search, &entry)) != NULL)
-		if (ttm_entry_slot(entry) != except &&
-			entry_leads_to(process, place, entry, key, ret_found))
-			return true;
-	return false;
-}
-
 /* -- the end of an object -------------------------------------------------------- */
 
 static void noop_commit(struct ttm_hook *hook)

@@ -75,8 +75,8 @@ void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
 	struct ttm_words words);
 
 /* Looks before it enters: for what is often replaced, or dispatched again. */
-void ttm_put_carefully(
-	struct ttm_ticket ticket, unsigned device, struct ttm_object object);
+void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+	struct ttm_object object, uint64_t now);
 
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
@@ -236,7 +236,7 @@ static TTM_INLINE void alloc_write(
 /* All but w0, and the slot in w1. */
 static TTM_INLINE void words_set(struct ttm_words *ret_words,
 	const struct ttm_seat *seat, uint64_t era, unsigned device,
-	const struct ttm_object *object)
+	const struct ttm_object *object, uint64_t now)
 {
 	struct ttm_scope scope = ttm_scope_now(seat);
 
@@ -246,7 +246,7 @@ static TTM_INLINE void words_set(struct ttm_words *ret_words,
 	ret_words->w[3] = object->address;
 	ret_words->w[4] = object->size;
 	ret_words->w[5] = object->program;
-	ret_words->w[6] = ttm_clock_now();
+	ret_words->w[6] = now;
 	ret_words->w[7] = TTM_W7(scope.name, 0, object->cores);
 }
 
@@ -293,7 +293,7 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 	level = ttm_level_newest(hook->process);
 	bucket = ttm_level_bucket(level, key.bucket_hash);
 	event_prefetch(bucket, record);
-	words_set(&words, hook->seat, era, device, object);
+	words_set(&words, hook->seat, era, device, object, ttm_clock_now());
 	words.w[1] |= slot;
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
@@ -341,29 +341,28 @@ static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
 	ttm_lane_end(hook->lane, 1);
 }
 
-/* Whether it was one; false says nothing. */
+/* Whether it was one; false says nothing. *ret_now is the time in either case. */
 static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
-	unsigned device, const struct ttm_object *object)
+	unsigned device, const struct ttm_object *object, uint64_t *ret_now)
 {
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
 	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(&hook->process->devices[device]);
-	uint64_t now, w4, w7;
+	uint64_t w4, w7;
 	struct ttm_bucket *bucket;
 	struct ttm_seen seen;
 	struct ttm_key key;
 
-	if (TTM_UNLIKELY(!block))
-		return false;
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	bucket = ttm_level_bucket(
 		ttm_level_newest(hook->process), key.bucket_hash);
 	/* Only read: it may stay in the caches of others, too. */
 	__builtin_prefetch(bucket);
 	ttm_prefetch_write(record);
-	now = ttm_clock_now();
-	if (!key_glance(hook->process, bucket, &key, era, &seen))
+	*ret_now = ttm_clock_now();
+	if (TTM_UNLIKELY(!block) ||
+		!key_glance(hook->process, bucket, &key, era, &seen))
 		return false;
 	w4 = ttm_load(&seen.shared->w[4]);
 	w7 = ttm_load(&seen.shared->w[7]);
@@ -374,19 +373,24 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 		ttm_load(&seen.shared->w[0]) != seen.w0)
 		return false;
 	ttm_lane_begin(hook->lane);
-	dispatch_commit(hook, block, seen.w1, object->id, now);
+	dispatch_commit(hook, block, seen.w1, object->id, *ret_now);
 	return true;
 }
 
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
 	unsigned device, const struct ttm_object *object)
 {
-	if (object->figure < TTMEM_FIGURE_CB)
+	uint64_t now;
+
+	if (object->figure < TTMEM_FIGURE_CB) {
 		buffer_put(hook, device, object);
-	else if (object->figure == TTMEM_FIGURE_CB ||
-		!kernel_dispatched(hook, device, object))
-		ttm_put_carefully(
-			ttm_ticket(hook), device, object_copy(object));
+		return;
+	}
+	if (object->figure == TTMEM_FIGURE_CB)
+		now = ttm_clock_now();
+	else if (kernel_dispatched(hook, device, object, &now))
+		return;
+	ttm_put_carefully(ttm_ticket(hook), device, object_copy(object), now);
 }
 
 #endif

@@ -240,36 +240,39 @@ static void put_meets(struct ttm_put *put)
 }
 
 /* False if there is no room to count it. */
-static bool put_prepare(
-	struct ttm_put *put, unsigned device, const struct ttm_object *object)
+static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
+	unsigned device, const struct ttm_object *object, uint64_t now)
 {
+	put->hook = ttm_hook_of(ticket);
 	put->device = &put->hook.process->devices[device];
 	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
 	put->era = ttm_device_era(put->device);
 	ttm_key_set(
 		&put->key, device, object->figure, object->program, object->id);
-	words_set(&put->mine.words, put->hook.seat, put->era, device, object);
+	words_set(&put->mine.words, put->hook.seat, put->era, device, object,
+		now);
 	if (put->block)
 		return true;
 	put_lost(put, TTMEM_LOSS_NO_SLOT);
 	return false;
 }
 
-TTM_SLOW void ttm_put_carefully(
-	struct ttm_ticket ticket, unsigned device, struct ttm_object object)
+TTM_SLOW void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+	struct ttm_object object, uint64_t now)
 {
-	struct ttm_put put = { .hook = ttm_hook_of(ticket) };
+	struct ttm_put put; /* not zeroed: it is large */
 
-	if (put_prepare(&put, device, &object))
+	if (put_prepare(&put, ticket, device, &object, now))
 		put_carefully(&put);
 }
 
 TTM_COLD void ttm_put_rarely(
 	struct ttm_ticket ticket, unsigned device, struct ttm_object object)
 {
-	struct ttm_put put = { .hook = ttm_hook_of(ticket) };
+	struct ttm_put put; /* not zeroed: it is large */
 
-	if (put_prepare(&put, device, &object) && put_enter(&put, 0))
+	if (put_prepare(&put, ticket, device, &object, ttm_clock_now()) &&
+		put_enter(&put, 0))
 		put_meets(&put);
 }
 
