@@ -131,6 +131,9 @@ def flat(figures):
 
 def same_process(snapshot, process):
     """Its rows are right; returns what it adds to the sums."""
+    if not +flat(process['figures']) and \
+            not snapshot.all('processes', pid=process['pid']):
+        return {}  # a free alone makes no segment
     row = snapshot.process(process['pid'])
     expect(f'anomalies of {row["pid"]}', row['anomalies'],
            process['anomalies'])
