@@ -290,13 +290,34 @@ class Server:
 
 
 class Programs:
-    """Where the programs are, and how others may run them."""
+    """Where the programs are."""
 
-    def __init__(self, ttmemd, load, snapdump, calls):
-        self.ttmemd = os.path.abspath(ttmemd)
-        self.load = os.path.abspath(load)
-        self.snapdump = os.path.abspath(snapdump)
-        self.calls = os.path.abspath(calls)
+    def __init__(self, *paths):
+        self.ttmemd, self.load, self.snapdump, self.calls = \
+            map(os.path.abspath, paths)
+
+    def run_by(self, user):
+        """Whether that user can run them."""
+        try:
+            for path in (self.ttmemd, self.load):
+                subprocess.run([path, '--version'], user=user, group=user,
+                               extra_groups=[], check=True, cwd='/',
+                               capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return False
+        return True
+
+    def copied(self, folder):
+        """The same below a folder, with the libraries where they look for them."""
+        os.makedirs(f'{folder}/programs/all')
+        libraries = os.path.join(os.path.dirname(self.load), '../../lib')
+        shutil.copytree(libraries, f'{folder}/lib', symlinks=True,
+                        ignore=lambda _, names: [n for n in names
+                                                 if '.so' not in n or
+                                                 n.endswith(('.p', '.symbols'))])
+        return Programs(*(shutil.copy(path, f'{folder}/programs/all') for path
+                          in (self.ttmemd, self.load, self.snapdump,
+                              self.calls)))
 
 
 class Place:
@@ -346,9 +367,9 @@ class Place:
         self.started.append(process)
         return process
 
-    def serve(self, *options, user=None):
+    def serve(self, *options, mode='user', user=None):
         """Starts ttmemd and waits until it publishes."""
-        return Server(self, ('--mode', 'user', *options), user).wait_ready()
+        return Server(self, ('--mode', mode, *options), user).wait_ready()
 
     def run(self, script, user=None):
         """Starts ttmem-load with a script and waits for its first sync."""
@@ -383,13 +404,13 @@ class Place:
             return snapshot
         return wait_for(what, attempt, seconds)
 
-    def settled(self, what, *loads, look=None, options=()):
+    def settled(self, what, *loads, look=None, options=(), user=None):
         """Waits for a snapshot that says all that the loads have done."""
         def all_of(snapshot):
             same(snapshot, *(load.truth for load in loads))
             if look:
                 look(snapshot)
-        return self.sees(what, all_of, *options)
+        return self.sees(what, all_of, *options, user=user)
 
 
 class Calls:
@@ -423,17 +444,18 @@ def arguments(doc):
     return Programs(*sys.argv[1:5]), sys.argv[5:]
 
 
-def run_all(doc, checks):
+def run_all(doc, checks, prepare=lambda programs: programs, mode=0o700):
     """Each check in a place of its own; all are run. Names as further arguments
     choose some."""
     programs, chosen = arguments(doc)
+    programs = prepare(programs)
     failed = 0
     checks = [c for c in checks if not chosen or c.__name__ in chosen]
     for check in checks:
         name = check.__name__.removeprefix('check_').replace('_', ' ')
         begin = time.monotonic()
         try:
-            with Place(programs) as place:
+            with Place(programs, mode) as place:
                 check(place)
         except (Failed, KeyError, ValueError, IndexError, OSError,
                 subprocess.SubprocessError) as error:
