@@ -312,6 +312,37 @@ def check_log_of_buffers(place):
               '[ALLOC_FAILED] on device 0: 3.000 MiB'])
 
 
+def check_log_of_what_happened_before(place):
+    """As far as it is still to be read; and once, over a restart."""
+    load = place.run('''
+        open 0 chip=1
+        kernel 0 1 fabric 57344 16
+        kernel 0 2 dispatch 47104 2
+        sync
+        unload 0 1
+        sync
+        unload 0 2
+        sync
+        ''')
+    said = []
+    for _ in range(3):
+        server = place.serve('--log-events')
+        place.settled('served', load)
+        serve.expect('status', server.stop(), 0)
+        said.append([re.sub(r' by .*', '', x) for x in server.lines()])
+        load.go()
+    serve.expect('lines', said, [
+        ['[DEVICE_OPEN] on device 0',
+         '[KERNEL_LOAD] Fabric kernel on device 0:'
+         ' +0.875 MiB (total 0.875 MiB)',
+         '[KERNEL_LOAD] Dispatch kernel on device 0:'
+         ' +0.090 MiB (total 0.965 MiB)'],
+        ['[KERNEL_UNLOAD] Fabric kernel on device 0:'
+         ' -0.875 MiB (total unknown)'],
+        ['[KERNEL_UNLOAD] Dispatch kernel on device 0:'
+         ' -0.090 MiB (total unknown)']])
+
+
 def check_log_has_150_lines_for_each_device(place):
     """A CB for each of 150 programs, on four devices."""
     server = place.serve('--log-events')
