@@ -74,6 +74,7 @@ struct ttm_process {
 	bool texts_wanted;    /* marks and failures */
 	bool counters_wanted; /* something happened since they were read */
 	bool changed;         /* since publish looked */
+	bool resumed; /* another ttmemd read the records up to positions */
 
 	uint64_t events; /* records drained or missed: sum of positions */
 	uint64_t missed;
