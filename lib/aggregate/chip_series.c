@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 /* What a chip's past was: distributions from records, histories from samples. */
+#include <assert.h>
 #include <hdr/hdr_histogram.h>
 #include <string.h>
 
@@ -9,8 +10,18 @@
 /* -- distributions ----------------------------------------------------------- */
 
 #define DIGITS 2
-#define BYTES_HIGHEST ((int64_t)1 << 46)
-#define LIFETIME_HIGHEST ((int64_t)1 << 50) /* ns: thirteen days */
+#define BYTES_BITS 46
+#define LIFETIME_BITS 50 /* ns: thirteen days */
+#define BYTES_HIGHEST ((int64_t)1 << BYTES_BITS)
+#define LIFETIME_HIGHEST ((int64_t)1 << LIFETIME_BITS)
+
+/*
+ * Two digits take 256 counts for the first 8 bits and 128 for each bit more. All
+ * have to fit in a row: what does not cannot be gone on with after a restart.
+ */
+#define COUNTS(bits) (((bits)-5) * 128)
+static_assert(COUNTS(BYTES_BITS) <= TTM_DISTRIBUTION_COUNTS, "bytes");
+static_assert(COUNTS(LIFETIME_BITS) <= TTM_DISTRIBUTION_COUNTS, "lifetime");
 
 static int64_t highest_of(enum ttm_distribution_kind kind)
 {
