@@ -103,6 +103,7 @@ struct ttm_process {
 	uint64_t bytes_max; /* for its mirror */
 	bool quarantined;   /* source.reason says why */
 	bool ending;        /* dead, but could not be retired yet */
+	uint64_t settled_ns; /* dead, and read for the last time; 0: not yet */
 };
 
 /* Takes the attached's file, not its ownership. Returns 0 or -ENOMEM. */
