@@ -335,6 +335,8 @@ int ttm_engine_first(struct ttm_engine *engine)
 	processes_output(engine, now_ns);
 	cut_take(engine, now_ns);
 	r = engine_publish(engine, now_ns);
+	/* It made the file, and told of all there is: the next ones do not. */
+	engine->publish_ns = 0;
 	rcu_read_unlock();
 	return r;
 }

@@ -26,6 +26,7 @@ class Visitors:
         self.chance = chance
         self.here = []
         self.came = 0
+        self.most = 10
 
     def _options(self):
         chance = self.chance
@@ -35,16 +36,17 @@ class Visitors:
             ['--events', chance.randrange(200, 3000), '--leak',
              chance.randrange(1, 20), '--cross-free', 20, '--threads', 2],
             ['--pattern', 'mixed', '--events', chance.randrange(200, 3000),
-             '--crash', '--processes', 2, '--devices', 2, '--mesh'],
+             '--crash', '--processes', 2, '--devices', 2, '--mesh',
+             '--live', 100],
             ['--pattern', 'mixed', '--events', 1000000, '--threads', 3,
-             '--crash-after', chance.randrange(200, 3000)],
+             '--crash-after', chance.randrange(200, 3000), '--live', 100],
             # The aggregate has to grow, more than once.
             ['--pattern', 'hold', '--objects',
-             chance.randrange(1000, 3000 + 200 * self.came),
-             '--hold-seconds', '0.05'],
+             chance.randrange(1000, 3000 + min(20000, 500 * self.came)),
+             '--hold-seconds', '0.02'],
             # To be killed from here.
             ['--pattern', 'churn', '--seconds', 60, '--rate', 20000,
-             '--threads', 2, '--processes', 2],
+             '--threads', 2, '--processes', 2, '--live', 100],
         ]
 
     def look(self, more=True):
@@ -57,7 +59,7 @@ class Visitors:
                 load.end(status=1 if killed else 0)
                 self.here.remove((load, killed))
                 ended = True
-        while more and len(self.here) < CLIENTS:
+        while more and len(self.here) < CLIENTS and self.came < self.most:
             options = self._options()
             number = self.chance.randrange(len(options))
             load = self.story.add(rounds.Load(
@@ -93,6 +95,7 @@ class Kills:
 
     def once(self):
         """A life of ttmemd."""
+        self.visitors.most += 4
         server = rounds.Server(self.place)
         moment = self.chance.choice(('starting', 'retiring', 'running',
                                      'running'))
