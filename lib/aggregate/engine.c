@@ -267,6 +267,9 @@ static uint64_t publish_due(const struct ttm_engine *engine)
 
 	if (interval < PUBLISH_INTERVAL_NS)
 		interval = PUBLISH_INTERVAL_NS;
+	/* Whatever it takes: a reader takes older figures for stale. */
+	if (interval > TICK_INTERVAL_NS)
+		interval = TICK_INTERVAL_NS;
 	/* Without room there is none a moment later either. */
 	if (engine->publish_error)
 		interval = TICK_INTERVAL_NS;
