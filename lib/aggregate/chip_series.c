@@ -149,16 +149,16 @@ static const struct resolution {
 	{ TTM_TABLE_HISTORY_1M, 60, TTM_HISTORY_1M },
 };
 
-static uint64_t events_of(const struct ttm_device_row *total)
+static uint64_t events_of(const struct ttm_sums figures[TTMEM_FIGURES],
+	const uint64_t dispatches[3])
 {
 	uint64_t events = 0;
 	unsigned i;
 
 	for (i = 0; i < TTMEM_FIGURES; i++)
-		events += total->figures[i].alloc_objects +
-			total->figures[i].free_objects;
+		events += figures[i].alloc_objects + figures[i].free_objects;
 	for (i = 0; i < 3; i++)
-		events += total->dispatches[i];
+		events += dispatches[i];
 	return events;
 }
 
@@ -202,7 +202,7 @@ static void point_add(struct ttm_chips *chips, struct ttm_chip *chip,
 	point.l1_use = total->l1_use;
 	point.dram_use_max = chip->dram_max[at];
 	point.l1_use_max = chip->l1_max[at];
-	point.events = events_of(total);
+	point.events = events_of(total->figures, total->dispatches);
 	point.processes = total->processes;
 	for (i = 0; i < TTMEM_FIGURES; i++)
 		point.live_bytes[i] = total->figures[i].live_bytes;
@@ -222,7 +222,7 @@ static uint64_t rate(uint64_t now, uint64_t *before)
 	uint64_t moved = now - *before;
 
 	*before = now;
-	/* A retired process that was dropped takes its part along. */
+	/* Nothing here goes back; what cannot be is not shown as a rate. */
 	return moved > INT64_MAX ? 0 : moved;
 }
 
@@ -236,10 +236,24 @@ static void rates_set(struct ttm_chip *chip)
 		alloc_bytes += total->figures[i].alloc_bytes;
 		free_bytes += total->figures[i].free_bytes;
 	}
-	total->events_per_s = rate(events_of(total), &chip->rate_events);
+	total->events_per_s = rate(events_of(total->figures, total->dispatches),
+		&chip->rate_events);
 	total->alloc_bytes_per_s = rate(alloc_bytes, &chip->rate_alloc_bytes);
 	total->free_bytes_per_s = rate(free_bytes, &chip->rate_free_bytes);
 	chip->changed = true;
+}
+
+void ttm_chip_rates_skip(
+	struct ttm_chip *chip, const struct ttm_share_row *share, uint64_t sign)
+{
+	unsigned i;
+
+	chip->rate_events += sign *
+		events_of(share->figures, share->dispatches);
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		chip->rate_alloc_bytes += sign * share->figures[i].alloc_bytes;
+		chip->rate_free_bytes += sign * share->figures[i].free_bytes;
+	}
 }
 
 void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns)

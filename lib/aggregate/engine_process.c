@@ -150,10 +150,13 @@ static void process_error(
 static void process_drain(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
+	bool first = !process->refreshed_ns;
 	int r;
 
 	process->bytes_max = bytes_left(engine, process);
 	r = ttm_drain(process, now_ns, &engine->watcher, &engine->stats);
+	if (first && ttm_process_is_late(process))
+		process->rate_events = process->events;
 	if (r < 0)
 		process_error(engine, process, r);
 	due_set(process, now_ns, r > 0 ? (uint64_t)r : 0);

@@ -26,6 +26,19 @@ def source_is(place, wanted):
                  ['info']['source'] == wanted, pause=0.05)
 
 
+def check_past_is_no_rate(place):
+    """Nobody does anything now; what was done before ttmemd came is no rate."""
+    def look():
+        snapshot = place.snapshot()
+        rates = [row['events_per_s']
+                 for row in snapshot['devices'] + snapshot['processes']]
+        rounds.expect('rates', rates, [0] * len(rates))
+        return snapshot['info']['monotonic_ns'] > \
+            snapshot['health']['started_ns'] + 2_500_000_000
+
+    rounds.until('three seconds of ttmemd', look, pause=0.1)
+
+
 class Clients:
     """Some of each sort, at each stage."""
 
@@ -73,6 +86,7 @@ def check(place, seed):
     server = rounds.Server(place)
     server.ready()
     snapshot = rounds.settled(place, clients.story, chips=False)
+    check_past_is_no_rate(place)
     late = missed(snapshot)
     if not late:
         rounds.fail('late, and nothing missed')
