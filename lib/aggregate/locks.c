@@ -84,9 +84,8 @@ static int lock_take(int fd, uint32_t *ret_holder)
  */
 static void note_write(int fd, uint64_t stopped_ns)
 {
-	struct ttm_server_note note = {
-		.magic = TTM_SERVER_NOTE_MAGIC, .stopped_ns = stopped_ns
-	};
+	struct ttm_server_note note = { .magic = TTM_SERVER_NOTE_MAGIC,
+		.stopped_ns = stopped_ns };
 	ssize_t n = pwrite(fd, &note, sizeof(note), 0);
 
 	(void)n;

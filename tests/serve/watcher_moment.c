@@ -31,8 +31,8 @@ static void shares_refer(const struct ttmem_snapshot *s)
 
 		if (!ttmem_snapshot_process(s, share->process) ||
 			!ttmem_snapshot_device(s, share->device))
-			watcher_fail(s, "share %zu has no process or device",
-				i);
+			watcher_fail(
+				s, "share %zu has no process or device", i);
 	}
 	len = ttmem_snapshot_processes_len(s);
 	for (i = 0; i < len; i++)
@@ -140,7 +140,8 @@ static void retired_check(const struct ttmem_snapshot *s, size_t index)
 		if (odd > (int64_t)process->in_flight ||
 			-odd > (int64_t)process->in_flight)
 			watcher_fail(s,
-				"share %zu, %s: %" PRIi64 " objects of one that "
+				"share %zu, %s: %" PRIi64
+				" objects of one that "
 				"is gone are not accounted for",
 				index, ttmem_name(TTMEM_NAMES_FIGURE, i), odd);
 	}
@@ -193,10 +194,11 @@ static void object_refers(const struct ttmem_snapshot *s, size_t index,
 	if (share &&
 		(share->process != object->process ||
 			share->device != object->device))
-		watcher_fail(s, "object %zu is elsewhere than its share", index);
+		watcher_fail(
+			s, "object %zu is elsewhere than its share", index);
 	if (!share && object->share != TTMEM_NONE)
-		watcher_fail(s, "object %zu has a share that is not there",
-			index);
+		watcher_fail(
+			s, "object %zu has a share that is not there", index);
 }
 
 static void tallies_compare(const struct ttmem_snapshot *s, size_t index,
@@ -217,10 +219,10 @@ static void tallies_compare(const struct ttmem_snapshot *s, size_t index,
 			tally->objects[1] == sums->orphaned_objects)
 			continue;
 		watcher_fail(s,
-			"share %zu, %s: its objects are %" PRIu64 " live with %"
-			PRIu64 " bytes, %" PRIu64 " orphaned with %" PRIu64
-			"; it says %" PRIu64 ", %" PRIu64 ", %" PRIu64
-			", %" PRIu64,
+			"share %zu, %s: its objects are %" PRIu64
+			" live with %" PRIu64 " bytes, %" PRIu64
+			" orphaned with %" PRIu64 "; it says %" PRIu64
+			", %" PRIu64 ", %" PRIu64 ", %" PRIu64,
 			index, ttmem_name(TTMEM_NAMES_FIGURE, i),
 			tally->objects[0], tally->bytes[0], tally->objects[1],
 			tally->bytes[1], sums->live_objects, sums->live_bytes,

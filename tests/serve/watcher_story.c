@@ -117,8 +117,8 @@ static void flows_check(const struct ttmem_snapshot *s, size_t index,
 	if (words_shrunk(before->dispatches, now->dispatches,
 		    TTMEM_KERNEL_TYPES) >= 0 ||
 		words_shrunk(before->failures, now->failures, TTMEM_KINDS) >= 0)
-		watcher_fail(s, "device %zu: fewer dispatches or failures",
-			index);
+		watcher_fail(
+			s, "device %zu: fewer dispatches or failures", index);
 	for (i = 0; i < TTMEM_FIGURES; i++) {
 		const struct ttmem_sums *a = &before->figures[i];
 		const struct ttmem_sums *b = &now->figures[i];
@@ -158,8 +158,8 @@ static void devices_check(struct story *story, const struct ttmem_snapshot *s)
 	}
 	/* What nobody ever used may be forgotten with its history. */
 	if (len < story->devices_len)
-		watcher_fail(s, "%zu devices after %zu", len,
-			story->devices_len);
+		watcher_fail(
+			s, "%zu devices after %zu", len, story->devices_len);
 }
 
 /* -- processes --------------------------------------------------------------- */
@@ -199,8 +199,9 @@ static void process_check(const struct ttmem_snapshot *s,
 			a->missed != b->missed || a->objects != b->objects ||
 			a->state != b->state))
 		watcher_fail(s,
-			"process %" PRIu64 " was retired at %" PRIu64 ", with %"
-			PRIu64 " records, and again at %" PRIu64 ", with %" PRIu64,
+			"process %" PRIu64 " was retired at %" PRIu64
+			", with %" PRIu64 " records, and again at %" PRIu64
+			", with %" PRIu64,
 			b->pid, a->retired_ns, a->events, b->retired_ns,
 			b->events);
 	if (b->events < a->events || b->missed < a->missed ||
