@@ -449,6 +449,21 @@ void ttm_retirees_forget(
 	retirees->base_len = 0;
 }
 
+/* All that was loaded is of the past. */
+static void rates_skip(struct ttm_retirees *retirees)
+{
+	struct retiree *retiree;
+	uint32_t i;
+
+	for (i = 0; i < retirees->base_len; i++)
+		ttm_chip_rates_skip(retirees->base[i].chip,
+			&retirees->base[i].published, 1);
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		for (i = 0; i < retiree->shares_len; i++)
+			ttm_chip_rates_skip(retiree->shares[i].chip,
+				&retiree->shares[i].published, 1);
+}
+
 int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees)
 {
@@ -472,6 +487,7 @@ int ttm_retirees_open(struct ttm_output *output,
 		ttm_retirees_close(&retirees);
 		return r;
 	}
+	rates_skip(retirees);
 	*ret_retirees = retirees;
 	return 0;
 }
@@ -648,9 +664,12 @@ void ttm_retirees_assign(
 			if (!chip || chip == share->chip)
 				continue;
 			ttm_chip_count(share->chip, &share->published, NULL);
+			ttm_chip_rates_skip(
+				share->chip, &share->published, UINT64_MAX);
 			share->chip = chip;
 			share->published.device = chip->row;
 			ttm_chip_count(chip, NULL, &share->published);
+			ttm_chip_rates_skip(chip, &share->published, 1);
 			ttm_image_set(output->image, TTM_TABLE_SHARES,
 				share->row, &share->published);
 		}

@@ -380,8 +380,10 @@ void ttm_watch_close(struct ttm_watch **watch)
 		return;
 	watch_join(closing);
 	ttm_notice_close(closing);
-	for (i = 0; i < closing->watched_len; i++)
+	for (i = 0; i < closing->watched_len; i++) {
 		ttm_refused_drop(&closing->watched[i].refused);
+		ttm_server_unlock(&closing->watched[i].directory->lock_fd);
+	}
 	free(closing->watched);
 	ttm_namespaces_drop(&closing->namespaces);
 	descriptor_close(closing->epoll_fd);
