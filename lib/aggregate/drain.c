@@ -324,7 +324,7 @@ static int slot_take(struct ttm_process *process, uint32_t slot,
 
 static int slots_scan(struct ttm_process *process, bool last)
 {
-	uint32_t chunk, i, chunks;
+	uint32_t chunk, i, chunks, slot;
 	int r = ttm_drain_refresh_extents(process);
 
 	if (r)
@@ -340,10 +340,14 @@ static int slots_scan(struct ttm_process *process, bool last)
 		else if (r)
 			return r;
 		for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++) {
-			if (!words[i].w[0] && !last)
+			slot = chunk * TTM_SLOTS_PER_EXTENT + i;
+			/* Never used: not even its mirror is touched. */
+			if (!words[i].w[0] &&
+				(!last ||
+					!ttm_model_place(&process->model, slot)
+						 ->item.word))
 				continue;
-			r = slot_take(process, chunk * TTM_SLOTS_PER_EXTENT + i,
-				&words[i], last);
+			r = slot_take(process, slot, &words[i], last);
 			if (r)
 				return r;
 		}
@@ -362,6 +366,8 @@ static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 		return 0;
 	process->scan_wanted = false;
 	process->scanned_ns = now_ns;
+	/* Theirs must be there, too. */
+	process->devices_wanted = true;
 	process->changed = true;
 	stats->scans++;
 	r = slots_scan(process, false);
