@@ -407,25 +407,29 @@ static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
 		retirees->error = -ENOMEM;
 }
 
+/*
+ * Entries come in the order of the list; one that is not in it could not be shown
+ * for lack of memory, and stays.
+ */
 static bool is_kept(void *context, const uint8_t uuid[16])
 {
-	const struct ttm_retirees *retirees = context;
-	const struct retiree *retiree;
+	const struct retiree **next = context, *retiree = *next;
 
-	for (retiree = retirees->first; retiree; retiree = retiree->next)
-		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
-			return !retiree->dropped;
-	return true;
+	if (!retiree || memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) != 0)
+		return true;
+	*next = retiree->next;
+	return !retiree->dropped;
 }
 
 static int file_rewrite(struct ttm_retirees *retirees)
 {
+	const struct retiree *next = retirees->first;
 	struct ttm_retired_entry base;
 	int r = base_entry(retirees, &base);
 
 	if (r)
 		return r;
-	r = ttm_retired_compact(retirees->file, &base, is_kept, retirees);
+	r = ttm_retired_compact(retirees->file, &base, is_kept, &next);
 	ttm_retired_entry_free(&base);
 	return r;
 }
