@@ -36,6 +36,7 @@ struct ttm_chip {
 	uint64_t l1_max[TTM_RESOLUTIONS];
 	struct ttm_distribution distributions[TTMEM_FIGURES][2];
 	/* When rates were taken last. */
+	bool rated;
 	uint64_t rate_events;
 	uint64_t rate_alloc_bytes;
 	uint64_t rate_free_bytes;

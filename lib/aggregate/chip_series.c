@@ -93,6 +93,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	row.highest = unsigned_of(histogram->highest_trackable_value);
 	row.digits = DIGITS;
 	row.counts_len = (uint64_t)histogram->counts_len;
+	/* Else nobody can go on with them. */
 	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
 		memcpy(row.counts, histogram->counts,
 			row.counts_len * sizeof(row.counts[0]));
@@ -240,6 +241,13 @@ static void rates_set(struct ttm_chip *chip)
 		&chip->rate_events);
 	total->alloc_bytes_per_s = rate(alloc_bytes, &chip->rate_alloc_bytes);
 	total->free_bytes_per_s = rate(free_bytes, &chip->rate_free_bytes);
+	/* What was before the first look happened in no second. */
+	if (!chip->rated) {
+		total->events_per_s = 0;
+		total->alloc_bytes_per_s = 0;
+		total->free_bytes_per_s = 0;
+	}
+	chip->rated = true;
 	chip->changed = true;
 }
 

@@ -4,24 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "aggregate/drain_state.h"
 #include "aggregate/engine_state.h"
 
 #define MIB (1024.0 * 1024.0)
 
-/*
- * Whose share a device entry is. A new one may not have been looked at: its records
- * come before the entries are read at the end of the round.
- */
+/* Whose share a device entry is. A new one may not have been told to a chip. */
 static struct ttm_chip *chip_of(
 	struct ttm_engine *engine, struct ttm_process *process, unsigned entry)
 {
-	if (entry >= process->parts_len || !process->parts[entry]->chip) {
-		if (ttm_drain_devices(process) < 0)
-			return NULL;
+	if (entry >= process->parts_len)
+		return NULL;
+	if (!process->parts[entry]->chip)
 		ttm_output_assign(&engine->output, process);
-	}
-	return entry < process->parts_len ? process->parts[entry]->chip : NULL;
+	return process->parts[entry]->chip;
 }
 
 static void distribution_add(struct ttm_engine *engine,

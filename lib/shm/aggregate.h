@@ -382,6 +382,7 @@ enum ttm_distribution_kind {
 	TTM_DISTRIBUTION_LIFETIME_NS = 1, /* of an object that was freed */
 };
 
+/* Two digits up to 2^50: the lifetimes, in ns. */
 #define TTM_DISTRIBUTION_COUNTS 5760u
 
 /* Counts are hdr_histogram's, so that a restart can go on with them. */
