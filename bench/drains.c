@@ -60,7 +60,7 @@ int bench_drains_open(
 	if (!drains)
 		return -ENOMEM;
 	drains->lanes = lanes;
-	drains->engine.watcher.record = ttm_engine_record;
+	drains->engine.watcher.records = ttm_engine_records;
 	drains->engine.watcher.context = &drains->engine;
 	r = ttm_image_new(&drains->engine.output.image);
 	drains->engine.output.chips.image = drains->engine.output.image;

@@ -17,6 +17,9 @@
 #define REFRESH_INTERVAL_NS 1000000000u
 /* Controls read beyond the lanes known, to see new ones appear. */
 #define LANES_AHEAD 4u
+/* Records whose places in the mirror, and whose neighbours, are on their way. */
+#define PLACES_AHEAD 24u
+#define NEIGHBOURS_AHEAD 8u
 /* A lane does not move so far between two looks. */
 #define JUMP_MAX (1ull << 56)
 
@@ -104,6 +107,48 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 	return 0;
 }
 
+TTM_HINT void record_prefetch(
+	const struct ttm_model *model, const struct ttm_words *record)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+
+	if (slot < ttm_model_slots(model))
+		ttm_model_prefetch(model, slot);
+}
+
+TTM_HINT void record_prefetch_neighbours(
+	const struct ttm_model *model, const struct ttm_words *record)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+
+	if (slot < ttm_model_slots(model))
+		ttm_model_prefetch_neighbours(model, slot);
+}
+
+/* Takes records `from` to `len` of those that were copied. */
+static int records_take(struct ttm_process *process, uint32_t lane,
+	uint32_t from, uint32_t len, const struct ttm_drain_watcher *watcher)
+{
+	const struct ttm_model *model = &process->model;
+	uint32_t i;
+	int r = 0;
+
+	for (i = from; i < len && i < from + PLACES_AHEAD; i++)
+		record_prefetch(model, &words[i]);
+	for (i = from; i < len && !r; i++) {
+		if (i + PLACES_AHEAD < len)
+			record_prefetch(model, &words[i + PLACES_AHEAD]);
+		if (i + NEIGHBOURS_AHEAD < len)
+			record_prefetch_neighbours(
+				model, &words[i + NEIGHBOURS_AHEAD]);
+		r = record_take(process, lane, &words[i], watcher);
+	}
+	if (watcher && watcher->records)
+		watcher->records(watcher->context, process, &words[from],
+			i - from - (r != 0));
+	return r;
+}
+
 /*
  * Records from the position up to `tail`, which was loaded before. Those that the
  * writer may have begun to overwrite meanwhile are missed.
@@ -114,7 +159,7 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 	struct ttm_position *position = &process->positions[lane];
 	struct ttm_lane_control control;
 	uint64_t first, from;
-	uint32_t len, i;
+	uint32_t len;
 	int r;
 
 	if (tail - position->next > TTM_LANE_RECORDS)
@@ -147,11 +192,10 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 		from = tail;
 	if (from > first)
 		lane_miss(process, lane, from, stats);
-	for (i = (uint32_t)(from - first); i < len; i++) {
-		r = record_take(process, lane, &words[i], watcher);
-		if (r)
-			return r;
-	}
+	r = records_take(
+		process, lane, (uint32_t)(from - first), len, watcher);
+	if (r)
+		return r;
 	position->next = tail;
 	process->events += tail - from;
 	stats->events += tail - from;

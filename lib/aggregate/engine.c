@@ -49,7 +49,9 @@ int ttm_engine_new(
 	engine->config = *config;
 	engine->started_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 	engine->tick_ns = engine->started_ns;
-	engine->watcher.record = ttm_engine_record;
+	if (config->event)
+		engine->watcher.record = ttm_engine_record;
+	engine->watcher.records = ttm_engine_records;
 	engine->watcher.context = engine;
 	if (ttm_image_new(&engine->output.image) < 0)
 		goto fail;

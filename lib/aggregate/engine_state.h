@@ -66,8 +66,12 @@ void ttm_engine_quarantine(
 
 /* -- engine_events.c: what records tell besides the state ------------------------------ */
 
+/* Lines; only if the config has `event`. */
 void ttm_engine_record(void *context, struct ttm_process *process,
 	const struct ttm_words *record);
+/* Distributions. */
+void ttm_engine_records(void *context, struct ttm_process *process,
+	const struct ttm_words *records, uint32_t len);
 
 /* -- resume.c -------------------------------------------------------------------------- */
 
