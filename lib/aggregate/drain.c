@@ -113,7 +113,8 @@ TTM_HINT void record_prefetch(
 	uint32_t slot = TTM_W1_SLOT(record->w[1]);
 
 	if (slot < ttm_model_slots(model))
-		ttm_model_prefetch(model, slot);
+		ttm_model_prefetch(model, slot,
+			TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC);
 }
 
 TTM_HINT void record_prefetch_neighbours(
