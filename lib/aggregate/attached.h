@@ -64,6 +64,7 @@ struct ttm_directory {
 	uint64_t mirror_bytes;         /* of the processes in it */
 	uint64_t processes;            /* in it, that are shown */
 	int retirees_error;            /* why there are none, told once */
+	uint64_t retirees_ns;          /* when that was tried */
 };
 
 enum ttm_fate {

@@ -375,14 +375,27 @@ static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 
 static int refresh_if_due(struct ttm_process *process, uint64_t now_ns)
 {
+	struct ttm_header_live live;
+	int r;
+
 	if (process->refreshed_ns &&
 		now_ns - process->refreshed_ns < REFRESH_INTERVAL_NS)
 		return 0;
 	process->refreshed_ns = now_ns;
 	process->devices_wanted = true;
-	process->counters_wanted = true;
 	ttm_process_timescale(process);
-	return ttm_source_live(&process->source, &process->live);
+	r = ttm_source_live(&process->source, &live);
+	if (r)
+		return r;
+	/* It stopped, or lost events that had no lane to tell of them. */
+	if (live.state != process->live.state ||
+		memcmp(live.lost_events, process->live.lost_events,
+			sizeof(live.lost_events)) != 0) {
+		process->counters_wanted = true;
+		process->changed = true;
+	}
+	process->live = live;
+	return 0;
 }
 
 int ttm_drain(struct ttm_process *process, uint64_t now_ns,

@@ -36,8 +36,10 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 	struct ttm_part *part = process->parts[entry];
 	bool whole = !(found->seq & 1);
 
-	if (memcmp(&part->device, found, sizeof(*found)) != 0)
+	if (memcmp(&part->device, found, sizeof(*found)) != 0) {
 		process->model.shares[entry].changed = true;
+		process->changed = true;
+	}
 	if (!whole) {
 		struct ttm_device_facts facts = part->device.facts;
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "aggregate/engine_state.h"
+#include "aggregate/registry.h"
 #include "aggregate/retirees.h"
 #include "shm/atomics.h"
 #include "shm/clock.h"
@@ -81,13 +82,12 @@ static void processes_free(struct ttm_engine *engine)
 {
 	struct ttm_attached *attached;
 	struct ttm_directory *directory;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
 	rcu_read_lock();
-	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
-		attached, node) ttm_process_free(&attached->process);
-	cds_list_for_each_entry_rcu(
-		directory, &engine->config.registry->directories, node)
+	ttm_registry_for_each(engine->config.registry, &cursor, attached)
+		ttm_process_free(&attached->process);
+	ttm_registry_for_each_directory(engine->config.registry, directory)
 		ttm_retirees_close(&directory->retirees);
 	rcu_read_unlock();
 }
@@ -115,17 +115,16 @@ static void identities_settle(struct ttm_engine *engine)
 	struct ttm_output *output = &engine->output;
 	struct ttm_directory *directory;
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
 	while (output->chips.identities_changed) {
 		output->chips.identities_changed = false;
-		cds_lfht_for_each_entry(engine->config.registry->attached,
-			&iter, attached, node) if (attached->process &&
+		ttm_registry_for_each(engine->config.registry, &cursor,
+			attached) if (attached->process &&
 			!attached->process->quarantined)
 			ttm_output_assign(output, attached->process);
-		cds_list_for_each_entry_rcu(directory,
-			&engine->config.registry->directories,
-			node) if (directory->retirees)
+		ttm_registry_for_each_directory(engine->config.registry,
+			directory) if (directory->retirees)
 			ttm_retirees_assign(directory->retirees, output);
 	}
 }
@@ -134,12 +133,11 @@ static uint64_t processes_drain(struct ttm_engine *engine, uint64_t now_ns)
 {
 	uint64_t due_ns = UINT64_MAX, next, events = engine->stats.events;
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
 	engine->attached = 0;
 	engine->mirror_bytes = 0;
-	cds_lfht_for_each_entry(
-		engine->config.registry->attached, &iter, attached, node)
+	ttm_registry_for_each(engine->config.registry, &cursor, attached)
 	{
 		engine->attached++;
 		next = ttm_engine_process(engine, attached, now_ns);
@@ -158,11 +156,10 @@ static uint64_t processes_drain(struct ttm_engine *engine, uint64_t now_ns)
 static void processes_output(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
-	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
-		attached,
-		node) if (attached->process && attached->process->changed)
+	ttm_registry_for_each(engine->config.registry, &cursor,
+		attached) if (attached->process && attached->process->changed)
 		ttm_engine_process_output(engine, attached, now_ns);
 	identities_settle(engine);
 }
@@ -171,11 +168,11 @@ static void processes_output(struct ttm_engine *engine, uint64_t now_ns)
 static void cut_take(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
-	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
-		attached,
-		node) if (attached->process && !attached->process->quarantined)
+	ttm_registry_for_each(engine->config.registry, &cursor,
+		attached) if (attached->process &&
+		!attached->process->quarantined)
 		ttm_output_positions(&engine->output, attached->process);
 	ttm_chips_cut(&engine->output.chips);
 	engine->cut_ns = now_ns;
@@ -193,10 +190,9 @@ static bool cut_is_wanted(const struct ttm_engine *engine, uint64_t now_ns)
 static void rates_take(struct ttm_engine *engine)
 {
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
-	cds_lfht_for_each_entry(
-		engine->config.registry->attached, &iter, attached, node)
+	ttm_registry_for_each(engine->config.registry, &cursor, attached)
 	{
 		struct ttm_process *process = attached->process;
 		uint64_t rate;
@@ -273,12 +269,12 @@ static uint64_t publish_due(const struct ttm_engine *engine)
 static bool output_is_wanted(struct ttm_engine *engine)
 {
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
 	if (engine->output.changed)
 		return true;
-	cds_lfht_for_each_entry(engine->config.registry->attached, &iter,
-		attached, node) if (attached->process &&
+	ttm_registry_for_each(engine->config.registry, &cursor,
+		attached) if (attached->process &&
 		attached->process->changed) return true;
 	return false;
 }
@@ -291,7 +287,7 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	rcu_read_lock();
 	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
 		engine->slow_ns = now_ns;
-		ttm_engine_directories(engine);
+		ttm_engine_directories(engine, now_ns);
 		ttm_engine_markers(engine);
 	}
 	due_ns = processes_drain(engine, now_ns);
@@ -318,7 +314,7 @@ int ttm_engine_first(struct ttm_engine *engine)
 	int r;
 
 	rcu_read_lock();
-	ttm_engine_directories(engine);
+	ttm_engine_directories(engine, now_ns);
 	ttm_engine_markers(engine);
 	processes_drain(engine, now_ns);
 	processes_output(engine, now_ns);

@@ -194,6 +194,12 @@ static int process_retire(
 	}
 	if (r >= 0 && !retirees)
 		r = -EACCES;
+	/* The file could not be read when it began, and has it all the same. */
+	if (r >= 0 &&
+		ttm_retirees_has(retirees, process->attached->header.uuid)) {
+		ttm_output_forget(&engine->output, process);
+		return 0;
+	}
 	if (r >= 0)
 		r = ttm_retirees_add(
 			retirees, &engine->output, process, now_ns);
@@ -235,6 +241,18 @@ static uint64_t process_end(struct ttm_engine *engine,
 
 /* -- a look ----------------------------------------------------------------------- */
 
+/*
+ * Its directory may be another ttmemd's by now, and then so is the process. One that
+ * was removed is nobody else's: its processes are followed to their end.
+ */
+static bool is_anothers(const struct ttm_attached *attached)
+{
+	struct stat st;
+
+	return ttm_directory_is_gone(attached->directory) &&
+		(fstat(attached->directory->fd, &st) < 0 || st.st_nlink != 0);
+}
+
 uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
@@ -246,6 +264,11 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	process = attached->process;
 	if (!process)
 		return now_ns + RETRY_INTERVAL_NS;
+	if (is_anothers(attached)) {
+		ttm_output_forget(&engine->output, process);
+		attached_drop(engine, attached);
+		return UINT64_MAX;
+	}
 	if (process->quarantined) {
 		/* relaxed: a later look is as good */
 		if (ttm_load(&attached->vanished)) {
@@ -260,6 +283,10 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	 * wrote is there to be read. */
 	if (ttm_load_acquire(&attached->fate) == TTM_FATE_DEAD)
 		return process_end(engine, attached, now_ns);
+	if (ttm_load(&attached->fate) != process->fate) {
+		process->fate = ttm_load(&attached->fate);
+		process->changed = true;
+	}
 	if (now_ns >= process->due_ns)
 		process_drain(engine, process, now_ns);
 	bytes = ttm_process_bytes(process);

@@ -7,17 +7,24 @@
 #include <syslog.h>
 
 #include "aggregate/engine_state.h"
+#include "aggregate/registry.h"
 #include "aggregate/retirees.h"
 #include "shm/atomics.h"
 
 /* -- directories ------------------------------------------------------------------ */
 
-static void retirees_open(
-	struct ttm_engine *engine, struct ttm_directory *directory)
-{
-	int r = ttm_retirees_open(
-		&engine->output, directory, &directory->retirees);
+#define RETRY_INTERVAL_NS 10000000000ull
 
+static void retirees_open(struct ttm_engine *engine,
+	struct ttm_directory *directory, uint64_t now_ns)
+{
+	int r;
+
+	if (directory->retirees_error &&
+		now_ns - directory->retirees_ns < RETRY_INTERVAL_NS)
+		return;
+	directory->retirees_ns = now_ns;
+	r = ttm_retirees_open(&engine->output, directory, &directory->retirees);
 	if (r < 0 && r != directory->retirees_error)
 		ttm_engine_log(engine, LOG_ERR,
 			"%s/retired: %s; processes that end there stay as they "
@@ -62,45 +69,54 @@ static void processes_count(struct ttm_engine *engine)
 {
 	struct ttm_directory *directory;
 	struct ttm_attached *attached;
-	struct cds_lfht_iter iter;
+	struct ttm_cursor cursor;
 
-	cds_list_for_each_entry_rcu(
-		directory, &engine->config.registry->directories, node)
+	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
 		directory->processes = 0;
 		directory->mirror_bytes = 0;
 	}
-	cds_lfht_for_each_entry(
-		engine->config.registry->attached, &iter, attached, node)
+	ttm_registry_for_each(engine->config.registry, &cursor, attached)
 	{
+		attached->directory->processes++;
 		if (!attached->process)
 			continue;
-		attached->directory->processes++;
 		attached->directory->mirror_bytes += ttm_process_bytes(
 			attached->process);
 	}
 }
 
-void ttm_engine_directories(struct ttm_engine *engine)
+/* Nothing is attached in it any more, and its file went with it. */
+static void directory_forget(
+	struct ttm_engine *engine, struct ttm_directory *directory)
+{
+	if (ttm_load(&directory->released))
+		return; /* relaxed: our own word */
+	if (directory->retirees)
+		ttm_retirees_forget(directory->retirees, &engine->output);
+	ttm_retirees_close(&directory->retirees);
+	ttm_image_remove(
+		engine->output.image, TTM_TABLE_DIRECTORIES, directory->row);
+	directory->row = 0;
+	engine->output.changed = true;
+	ttm_registry_release_directory(directory);
+}
+
+void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 
 	processes_count(engine);
-	cds_list_for_each_entry_rcu(
-		directory, &engine->config.registry->directories, node)
+	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
 		/* relaxed: the lock that it tells of is the kernel's */
-		if (!directory->retirees &&
+		if (!directory->retirees && !ttm_directory_is_gone(directory) &&
 			ttm_load(&directory->state) == TTM_DIRECTORY_SERVED)
-			retirees_open(engine, directory);
-		if (!ttm_load(&directory->gone)) {
+			retirees_open(engine, directory, now_ns);
+		if (!ttm_directory_is_gone(directory))
 			directory_show(engine, directory);
-		} else if (directory->row) {
-			ttm_image_remove(engine->output.image,
-				TTM_TABLE_DIRECTORIES, directory->row);
-			directory->row = 0;
-			engine->output.changed = true;
-		}
+		else if (!directory->processes)
+			directory_forget(engine, directory);
 	}
 }
 
@@ -136,8 +152,8 @@ static void marker_show(struct ttm_engine *engine,
 
 void ttm_engine_markers(struct ttm_engine *engine)
 {
-	const struct ttm_markers *markers = rcu_dereference(
-		engine->config.registry->markers);
+	const struct ttm_markers *markers = ttm_registry_markers(
+		engine->config.registry);
 	size_t i;
 
 	if (markers == engine->markers)

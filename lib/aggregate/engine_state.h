@@ -58,7 +58,7 @@ void ttm_engine_process_output(struct ttm_engine *engine,
 
 /* -- engine_rows.c: what is shown besides processes ---------------------------------- */
 
-void ttm_engine_directories(struct ttm_engine *engine);
+void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
 void ttm_engine_markers(struct ttm_engine *engine);
 void ttm_engine_health(struct ttm_engine *engine);
 void ttm_engine_quarantine(

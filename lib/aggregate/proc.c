@@ -136,23 +136,28 @@ static bool hidden_add(struct ttm_namespaces *namespaces, uint32_t uid)
 }
 
 /*
+ * "NSpid:" has a number per namespace, from ours inwards. Only one: it is in ours,
+ * which is not the one looked for.
+ */
+static bool status_is_of_our_namespace(const char *status)
+{
+	const char *line = strstr(status, "\nNSpid:");
+	char rest[2];
+	unsigned pid;
+
+	return line && sscanf(line, "\nNSpid: %u%1[\n]", &pid, rest) == 2;
+}
+
+/*
  * All users it is or was: its real, effective, saved and filesystem one. The
  * owner of /proc/PID would be root for whoever cannot be traced.
  */
-static bool hidden_add_process(
-	struct ttm_namespaces *namespaces, const char *name)
+static bool hidden_add_users(
+	struct ttm_namespaces *namespaces, const char *status)
 {
+	const char *line = strstr(status, "\nUid:");
 	unsigned uids[4], i;
-	char path[300], status[2048];
-	const char *line;
-	size_t length;
 
-	snprintf(path, sizeof(path), "/proc/%s/status", name);
-	length = ttm_file_read(path, status, sizeof(status) - 1);
-	if (length == 0)
-		return true; /* it has ended */
-	status[length] = '\0';
-	line = strstr(status, "\nUid:");
 	if (!line ||
 		sscanf(line, "\nUid: %u %u %u %u", &uids[0], &uids[1], &uids[2],
 			&uids[3]) != 4)
@@ -161,6 +166,24 @@ static bool hidden_add_process(
 		if (!hidden_add(namespaces, uids[i]))
 			return false;
 	return true;
+}
+
+static bool hidden_add_process(
+	struct ttm_namespaces *namespaces, const char *name)
+{
+	char path[300], status[4096];
+	struct stat st;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", name);
+	length = ttm_file_read(path, status, sizeof(status) - 1);
+	status[length] = '\0';
+	if (length > 0)
+		return status_is_of_our_namespace(status) ||
+			hidden_add_users(namespaces, status);
+	/* It has ended, or /proc is mounted with hidepid=1. */
+	snprintf(path, sizeof(path), "/proc/%s", name);
+	return stat(path, &st) < 0 || hidden_add(namespaces, st.st_uid);
 }
 
 static bool process_look(struct ttm_namespaces *namespaces, const char *name)

@@ -91,6 +91,8 @@ struct ttm_process {
 	uint64_t rate_events; /* `events` when the rate was taken */
 	uint64_t events_per_s;
 
+	uint64_t fate; /* as it was shown */
+
 	/* publish's */
 	uint64_t row;
 	uint64_t *names; /* references by name id - 1, 0 none */

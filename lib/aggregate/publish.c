@@ -58,7 +58,7 @@ static void rows_publish(struct ttm_publish_file *file,
 	uint64_t len = ttm_publish_objects_len(objects);
 
 	file->objects_seq += 2;
-	/* pairs(objects): release, with ttm_view_read_objects: whoever sees a
+	/* pairs(publish-objects): release, with ttm_view_read_objects: whoever sees a
 	 * row of this publication sees that objects_seq has changed */
 	ttm_store(seq, file->objects_seq - 1);
 	ttm_fence_release();
@@ -96,7 +96,7 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 	const void *page;
 
 	file->copy_seq[target]++;
-	/* pairs(copy): release, with ttm_view_read: whoever sees a new word of
+	/* pairs(publish-copy): release, with ttm_view_read: whoever sees a new word of
 	 * the copy sees that its seq was odd */
 	ttm_store(&copy->seq, file->copy_seq[target]);
 	ttm_fence_release();
@@ -110,7 +110,7 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 		TTM_TESTPOINT("copy page written");
 	}
 	file->copy_seq[target]++;
-	/* pairs(copy): release, with ttm_view_read: it is whole */
+	/* pairs(publish-copy): release, with ttm_view_read: it is whole */
 	ttm_store_release(&copy->seq, file->copy_seq[target]);
 	TTM_TESTPOINT("copy ended");
 }
@@ -127,10 +127,10 @@ static void publication_write(struct ttm_publisher *publisher,
 	head = head_make(publisher, file, image, cut_ns);
 	copy_write(file, !file->active, image, &head);
 	file->active = !file->active;
-	/* pairs(active): release, with ttm_view_read: the copy is whole */
+	/* pairs(publish-active): release, with ttm_view_read: the copy is whole */
 	ttm_store_release(&live->active, file->active);
 	TTM_TESTPOINT("active stored");
-	/* pairs(objects): release, with ttm_view_read_objects: the rows are those
+	/* pairs(publish-objects): release, with ttm_view_read_objects: the rows are those
 	 * of the copy that has this objects_seq */
 	ttm_store_release(&live->objects_seq, file->objects_seq);
 	TTM_TESTPOINT("objects ended");

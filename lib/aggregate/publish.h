@@ -3,8 +3,8 @@
 /*
  * The aggregate segment: made, written, replaced by a larger one, ended.
  *
- * One thread uses a publisher. Readers never wait for it, and it never waits for
- * them. Whatever it is killed at, readers see whole publications only.
+ * One thread uses a publisher, with one image. Readers never wait for it, and it
+ * never waits for them. Whatever it is killed at, readers see whole publications only.
  */
 #ifndef TTM_AGGREGATE_PUBLISH_H
 #define TTM_AGGREGATE_PUBLISH_H
@@ -53,7 +53,8 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
  * whenever something has outgrown the file, as a new file under the old name. When
  * there is no room on the filesystem the old publication stays, everything queued
  * stays queued, and the next call tries again. cut_ns goes into the copy as it is.
- * Returns 0 or a negative errno (-ENOSPC, -EFBIG, -ENOMEM, ...).
+ * Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
+ * -ENOMEM, ...).
  */
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	uint64_t cut_ns);

@@ -166,7 +166,7 @@ static void row_write(struct ttm_object_row *row,
 	static const struct ttm_object_row unused;
 	size_t first = offsetof(struct ttm_object_row, share);
 
-	/* pairs(object-row): release, with ttm_view_read_objects: whoever sees a
+	/* pairs(publish-row): release, with ttm_view_read_objects: whoever sees a
 	 * new word of the row sees that its seq was odd */
 	ttm_store(&row->seq, seq - 1);
 	ttm_fence_release();
@@ -174,7 +174,7 @@ static void row_write(struct ttm_object_row *row,
 	ttm_words_store(&row->share, &(from ? from : &unused)->share,
 		(sizeof(*row) - first) / sizeof(uint64_t));
 	TTM_TESTPOINT("row written");
-	/* pairs(object-row): release, with ttm_view_read_objects: it is whole */
+	/* pairs(publish-row): release, with ttm_view_read_objects: it is whole */
 	ttm_store_release(&row->seq, seq);
 	TTM_TESTPOINT("row ended");
 }

@@ -3,6 +3,7 @@
 #include "aggregate/registry.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +12,10 @@
 
 #define BUCKETS_MIN 64u
 #define BUCKETS_MAX (1u << 20)
+
+/* As liburcu's caa_container_of, which casts a const away on the way. */
+#define CONTAINER_OF(pointer, type, member)                                    \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 static void descriptor_close(int *fd)
 {
@@ -45,7 +50,7 @@ void ttm_attached_free(struct ttm_attached **attached)
 
 static void attached_reclaim(struct rcu_head *head)
 {
-	struct ttm_attached *attached = caa_container_of(
+	struct ttm_attached *attached = CONTAINER_OF(
 		head, struct ttm_attached, rcu);
 
 	ttm_attached_free(&attached);
@@ -60,7 +65,7 @@ static unsigned long inode_hash(uint64_t inode)
 
 static int inode_match(struct cds_lfht_node *node, const void *key)
 {
-	const struct ttm_attached *attached = caa_container_of(
+	const struct ttm_attached *attached = CONTAINER_OF(
 		node, struct ttm_attached, node);
 	const uint64_t *inode = key;
 
@@ -84,7 +89,7 @@ static struct ttm_attached *attached_at(struct cds_lfht_iter *iter)
 {
 	struct cds_lfht_node *node = cds_lfht_iter_get_node(iter);
 
-	return node ? caa_container_of(node, struct ttm_attached, node) : NULL;
+	return node ? CONTAINER_OF(node, struct ttm_attached, node) : NULL;
 }
 
 struct ttm_attached *ttm_registry_find(
@@ -149,7 +154,7 @@ void ttm_directory_free(struct ttm_directory **directory)
 
 static void directory_reclaim(struct rcu_head *head)
 {
-	struct ttm_directory *directory = caa_container_of(
+	struct ttm_directory *directory = CONTAINER_OF(
 		head, struct ttm_directory, rcu);
 
 	ttm_directory_free(&directory);
@@ -193,7 +198,7 @@ static struct ttm_directory *directory_at(
 {
 	if (node == &registry->directories)
 		return NULL;
-	return caa_container_of(node, struct ttm_directory, node);
+	return CONTAINER_OF(node, struct ttm_directory, node);
 }
 
 struct ttm_directory *ttm_registry_first_directory(
@@ -213,7 +218,7 @@ struct ttm_directory *ttm_registry_next_directory(
 
 static void markers_reclaim(struct rcu_head *head)
 {
-	free(caa_container_of(head, struct ttm_markers, rcu));
+	free(CONTAINER_OF(head, struct ttm_markers, rcu));
 }
 
 void ttm_registry_set_markers(

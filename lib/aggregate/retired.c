@@ -13,8 +13,9 @@
 #include "shm/checksum.h"
 
 #define NEW_FILE TTM_RETIRED_FILE ".new"
+#define BROKEN_FILE TTM_RETIRED_FILE ".broken"
 /* Far above what is kept: beyond it the file cannot be ours. */
-#define FILE_SIZE_MAX (1ull << 30)
+#define FILE_SIZE_MAX (192ull << 20)
 #define ROWS_MAX (1u << 24)
 
 struct ttm_retired {
@@ -142,7 +143,9 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 	if (head.version != TTM_RETIRED_VERSION)
 		return -EPROTONOSUPPORT;
 	if (!lens_are_sane(&head) || head.size != entry_size(&head) ||
-		head.size > FILE_SIZE_MAX)
+		head.size > FILE_SIZE_MAX ||
+		(head.kind != TTM_RETIRED_PROCESS &&
+			head.kind != TTM_RETIRED_BASE))
 		return -EPROTO;
 	block = malloc(head.size);
 	if (!block)
@@ -201,7 +204,7 @@ static int file_check(int fd, uint32_t uid)
 	if (!S_ISREG(st.st_mode) || (st.st_uid != uid && st.st_uid != 0) ||
 		st.st_nlink != 1 || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	return (uint64_t)st.st_size > FILE_SIZE_MAX ? -EPROTO : 0;
+	return (uint64_t)st.st_size > FILE_SIZE_MAX ? -EFBIG : 0;
 }
 
 static int file_open(int directory_fd, uint32_t uid)
@@ -223,15 +226,14 @@ static int file_open(int directory_fd, uint32_t uid)
 }
 
 static int file_load(struct ttm_retired *retired,
-	void (*loaded)(void *context, const struct ttm_retired_entry *entry,
-		uint64_t size),
+	void (*loaded)(void *context, const struct ttm_retired_entry *entry),
 	void *context)
 {
 	struct ttm_retired_entry entry;
 	int r;
 
 	while ((r = entry_read(retired->fd, retired->end, &entry)) == 0) {
-		loaded(context, &entry, entry.head->size);
+		loaded(context, &entry);
 		retired->end += entry.head->size;
 		ttm_retired_entry_free(&entry);
 	}
@@ -242,9 +244,8 @@ static int file_load(struct ttm_retired *retired,
 }
 
 int ttm_retired_open(int directory_fd, uint32_t uid,
-	void (*loaded)(void *context, const struct ttm_retired_entry *entry,
-		uint64_t size),
-	void *context, struct ttm_retired **ret_retired)
+	void (*loaded)(void *context, const struct ttm_retired_entry *entry),
+	void *context, struct ttm_retired **ret_retired, bool *ret_broken)
 {
 	struct ttm_retired *retired = calloc(1, sizeof(*retired));
 	int r;
@@ -255,10 +256,15 @@ int ttm_retired_open(int directory_fd, uint32_t uid,
 	retired->uid = uid;
 	retired->fd = file_open(directory_fd, uid);
 	r = retired->fd < 0 ? retired->fd : file_load(retired, loaded, context);
-	if (r < 0) {
+	*ret_broken = r == -EPROTO;
+	if (r < 0 && r != -EPROTO) {
 		ttm_retired_close(&retired);
 		return r;
 	}
+	/* For whoever wants to know what happened to it. */
+	if (*ret_broken)
+		renameat(directory_fd, TTM_RETIRED_FILE, directory_fd,
+			BROKEN_FILE);
 	*ret_retired = retired;
 	return 0;
 }

@@ -84,13 +84,14 @@ struct ttm_retired;
 /*
  * Opens the file in a directory, made if need be for its owner. `loaded` gets each
  * entry in its order, which it may keep no part of. An incomplete last entry is
- * cut off. Returns 0, -EPERM (somebody else's file, or not a file), -EPROTO (not
- * ours), -EPROTONOSUPPORT, -ENOMEM, ...
+ * cut off. From an entry on that is none, nothing is loaded, and *ret_broken is set:
+ * the caller should put the file right with ttm_retired_compact(). Returns 0,
+ * -EPERM (somebody else's file, or not a file), -EPROTONOSUPPORT (of a newer
+ * ttmemd), -ENOMEM, ...
  */
 int ttm_retired_open(int directory_fd, uint32_t uid,
-	void (*loaded)(void *context, const struct ttm_retired_entry *entry,
-		uint64_t size),
-	void *context, struct ttm_retired **ret_retired);
+	void (*loaded)(void *context, const struct ttm_retired_entry *entry),
+	void *context, struct ttm_retired **ret_retired, bool *ret_broken);
 void ttm_retired_close(struct ttm_retired **retired);
 
 /* Appends. Once it has returned 0, the process is retired. */

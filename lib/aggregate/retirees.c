@@ -248,6 +248,9 @@ static int retiree_show(struct ttm_retirees *retirees,
 
 	if (!retiree)
 		return -ENOMEM;
+	/* The file is its owner's: what is in it may be anything. */
+	if (row.state != TTM_PROCESS_EXITED)
+		row.state = TTM_PROCESS_DIED;
 	memcpy(retiree->uuid, row.uuid, sizeof(retiree->uuid));
 	retiree->file_size = entry->head->size;
 	retiree->row = ttm_image_add(output->image, TTM_TABLE_PROCESSES);
@@ -392,22 +395,65 @@ static int base_entry(const struct ttm_retirees *retirees,
 
 /* -- open, add, trim ---------------------------------------------------------------- */
 
-static void entry_loaded(
-	void *context, const struct ttm_retired_entry *entry, uint64_t size)
+static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
 {
 	struct ttm_retirees *retirees = context;
 
-	(void)size;
 	if (entry->head->kind == TTM_RETIRED_BASE)
 		base_load(retirees, retirees->output, entry);
 	else if (retiree_show(retirees, retirees->output, entry) < 0)
 		retirees->error = -ENOMEM;
 }
 
+static bool is_kept(void *context, const uint8_t uuid[16])
+{
+	const struct ttm_retirees *retirees = context;
+	const struct retiree *retiree;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
+			return !retiree->dropped;
+	return true;
+}
+
+static int file_rewrite(struct ttm_retirees *retirees)
+{
+	struct ttm_retired_entry base;
+	int r = base_entry(retirees, &base);
+
+	if (r)
+		return r;
+	r = ttm_retired_compact(retirees->file, &base, is_kept, retirees);
+	ttm_retired_entry_free(&base);
+	return r;
+}
+
+/* How much was behind the break nobody knows; that it was, everybody should. */
+static int retirees_mend(struct ttm_retirees *retirees)
+{
+	retirees->dropped_processes++;
+	return file_rewrite(retirees);
+}
+
+void ttm_retirees_forget(
+	struct ttm_retirees *retirees, struct ttm_output *output)
+{
+	struct retiree *retiree;
+	uint32_t i;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		retiree_hide(output, retiree);
+	for (i = 0; i < retirees->base_len; i++)
+		ttm_chip_count(retirees->base[i].chip,
+			&retirees->base[i].published, NULL);
+	retirees->base_len = 0;
+}
+
 int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees)
 {
 	struct ttm_retirees *retirees = calloc(1, sizeof(*retirees));
+	bool broken = false;
 	int r;
 
 	if (!retirees)
@@ -416,15 +462,13 @@ int ttm_retirees_open(struct ttm_output *output,
 	retirees->output = output;
 	retirees->end = &retirees->first;
 	r = ttm_retired_open(directory->fd, directory->uid, entry_loaded,
-		retirees, &retirees->file);
+		retirees, &retirees->file, &broken);
 	if (!r)
 		r = retirees->error;
+	if (!r && broken)
+		r = retirees_mend(retirees);
 	if (r < 0) {
-		struct retiree *retiree;
-
-		for (retiree = retirees->first; retiree;
-			retiree = retiree->next)
-			retiree_hide(output, retiree);
+		ttm_retirees_forget(retirees, output);
 		ttm_retirees_close(&retirees);
 		return r;
 	}
@@ -476,17 +520,6 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	}
 	ttm_retired_entry_free(&entry);
 	return r;
-}
-
-static bool is_kept(void *context, const uint8_t uuid[16])
-{
-	const struct ttm_retirees *retirees = context;
-	const struct retiree *retiree;
-
-	for (retiree = retirees->first; retiree; retiree = retiree->next)
-		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
-			return !retiree->dropped;
-	return true;
 }
 
 static bool trim_choose(struct ttm_retirees *retirees)
@@ -585,7 +618,6 @@ static void dropped_remove(
 
 int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 {
-	struct ttm_retired_entry base;
 	int r;
 
 	if (!trim_choose(retirees))
@@ -593,12 +625,7 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 	r = dropped_sum(retirees);
 	if (r)
 		return r;
-	r = base_entry(retirees, &base);
-	if (!r) {
-		r = ttm_retired_compact(
-			retirees->file, &base, is_kept, retirees);
-		ttm_retired_entry_free(&base);
-	}
+	r = file_rewrite(retirees);
 	if (r)
 		dropped_take_back(retirees, NULL);
 	else

@@ -39,6 +39,10 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output);
 void ttm_retirees_assign(
 	struct ttm_retirees *retirees, struct ttm_output *output);
 
+/* The directory is gone: removes all rows, and takes their sums back. */
+void ttm_retirees_forget(
+	struct ttm_retirees *retirees, struct ttm_output *output);
+
 /* Into the directory's row. */
 void ttm_retirees_describe(
 	const struct ttm_retirees *retirees, struct ttm_directory_row *row);

@@ -22,6 +22,7 @@
 #define ENTRIES_MAX 65536u
 #define REFUSALS_LOGGED_MAX 10u
 #define ALLOCATION_TRIES 3
+#define CHANGE_SETTLES_NS 100000000ull
 
 /* -- names -------------------------------------------------------------------- */
 
@@ -209,6 +210,15 @@ static void attached_fill(struct ttm_attached *attached, uint64_t file_size)
 			"extents in use are not allocated");
 }
 
+/* Next time, perhaps. */
+static void segment_fail(struct ttm_watch *watch, struct ttm_watched *watched)
+{
+	/* relaxed: for display */
+	ttm_own_add(&watch->registry->open_errors, 1);
+	watch->changed = true;
+	watched->unfinished = true;
+}
+
 static void segment_attach(struct ttm_watch *watch, struct ttm_watched *watched,
 	const char *name, int fd, const struct stat *st)
 {
@@ -216,8 +226,7 @@ static void segment_attach(struct ttm_watch *watch, struct ttm_watched *watched,
 
 	if (!attached) {
 		close(fd);
-		/* relaxed: for display */
-		ttm_own_add(&watch->registry->open_errors, 1);
+		segment_fail(watch, watched);
 		return;
 	}
 	attached->directory = watched->directory;
@@ -248,9 +257,7 @@ static void segment_open(struct ttm_watch *watch, struct ttm_watched *watched,
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
 		return; /* another file by now: the next look is for it */
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		/* relaxed: for display */
-		ttm_own_add(&watch->registry->open_errors, 1);
-		watch->changed = true;
+		segment_fail(watch, watched);
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -268,14 +275,18 @@ static void segment_open(struct ttm_watch *watch, struct ttm_watched *watched,
 	file_refuse(watch, watched, name, &st, fault);
 }
 
-static bool inode_is_attached(struct ttm_watch *watch, uint64_t inode)
+/* As one of a directory that is gone it may have to be attached again later. */
+static bool inode_is_attached(
+	struct ttm_watch *watch, struct ttm_watched *watched, uint64_t inode)
 {
-	bool found;
+	const struct ttm_attached *attached;
 
 	rcu_read_lock();
-	found = ttm_registry_find(watch->registry, inode) != NULL;
+	attached = ttm_registry_find(watch->registry, inode);
+	if (attached && attached->directory != watched->directory)
+		watched->unfinished = true;
 	rcu_read_unlock();
-	return found;
+	return attached != NULL;
 }
 
 void ttm_segments_consider(
@@ -288,7 +299,7 @@ void ttm_segments_consider(
 	if (!name_starts(name, TTM_SEGMENT_PREFIX) ||
 		fstatat(watched->directory->fd, name, &st,
 			AT_SYMLINK_NOFOLLOW) < 0 ||
-		inode_is_attached(watch, st.st_ino))
+		inode_is_attached(watch, watched, st.st_ino))
 		return;
 	before = ttm_refused_get(&watched->refused, st.st_ino,
 		stat_changed_ns(&st), watch->round);
@@ -353,17 +364,46 @@ static void lost_look(struct ttm_watch *watch, struct ttm_directory *directory)
 	watch->changed = true;
 }
 
-void ttm_segments_look(struct ttm_watch *watch, struct ttm_watched *watched)
+/*
+ * Whether it is as it was: no name came or went, and nothing in it was refused that
+ * may be put right without that. Times are as coarse as a tick: one that is hardly
+ * over may come again.
+ */
+static bool directory_is_unchanged(
+	const struct ttm_watched *watched, const struct stat *st)
+{
+	return watched->changed_ns != 0 &&
+		watched->changed_ns == stat_changed_ns(st) &&
+		watched->refused.entries_len == 0 && !watched->unfinished;
+}
+
+static void directory_read(struct ttm_watch *watch, struct ttm_watched *watched,
+	const struct stat *st)
 {
 	struct look look = { watch, watched, 0 };
-	uint64_t begin_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	uint64_t changed_ns = stat_changed_ns(st);
+	uint64_t now_ns = ttm_clock_ns(CLOCK_REALTIME);
 
-	if (begin_ns < watched->look_after_ns) {
+	watched->unfinished = false;
+	ttm_directory_each(watched->directory->fd, entry_visit, &look);
+	ttm_refused_tidy(&watched->refused, watch->round);
+	watched->changed_ns = now_ns > changed_ns + CHANGE_SETTLES_NS ?
+		changed_ns :
+		0;
+}
+
+void ttm_segments_look(struct ttm_watch *watch, struct ttm_watched *watched)
+{
+	uint64_t begin_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	struct stat st;
+
+	lost_look(watch, watched->directory);
+	if (begin_ns < watched->look_after_ns ||
+		fstat(watched->directory->fd, &st) < 0 ||
+		directory_is_unchanged(watched, &st)) {
 		ttm_markers_keep(watch, watched->directory);
 		return;
 	}
-	ttm_directory_each(watched->directory->fd, entry_visit, &look);
-	ttm_refused_tidy(&watched->refused, watch->round);
-	lost_look(watch, watched->directory);
+	directory_read(watch, watched, &st);
 	watched->look_after_ns = ttm_watch_pause(begin_ns);
 }

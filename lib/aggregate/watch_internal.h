@@ -37,6 +37,8 @@ struct ttm_watched {
 	struct ttm_refused refused;
 	uint64_t lock_inode;
 	uint64_t look_after_ns; /* see ttm_watch_pause */
+	uint64_t changed_ns;    /* as of the last look, 0: look again anyway */
+	bool unfinished;        /* something could not be attached for now */
 };
 
 /* Whose pidfd said that it has ended while its lock was still held. */

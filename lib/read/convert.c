@@ -402,7 +402,8 @@ static int table_convert(struct ttm_convert *c, enum ttm_table_id table,
 
 int ttm_convert_copy(struct ttm_convert *c)
 {
-	size_t next[TTM_RECORD_TABLES] = { 0 }, i;
+	size_t next[TTM_RECORD_TABLES] = { 0 };
+	unsigned i;
 	int r;
 
 	for (i = 0; i < PAIRS; i++) {

@@ -340,7 +340,7 @@ static int sums_parse(struct parse *p, const struct ttm_field *field,
 static int field_parse(struct parse *p, const struct ttm_field *field,
 	const json_t *value, char *at)
 {
-	const char *text;
+	const char *text = NULL;
 	int r;
 
 	switch (field->kind) {
@@ -403,7 +403,7 @@ static int row_parse(struct parse *p, enum ttm_record_id record,
 	return 0;
 }
 
-static bool record_is_single(size_t record)
+static bool record_is_single(unsigned record)
 {
 	return record == TTM_RECORD_INFO || record == TTM_RECORD_HEALTH;
 }
@@ -411,7 +411,7 @@ static bool record_is_single(size_t record)
 /* All tables get their rows first: their indices go forward and back. */
 static int tables_size(struct parse *p, const json_t *document)
 {
-	size_t i;
+	unsigned i;
 	int r;
 
 	for (i = 0; i < TTM_RECORD_TABLES; i++) {
@@ -457,13 +457,15 @@ static int table_parse(
 static int document_parse(struct parse *p, const json_t *document)
 {
 	const json_t *version = json_object_get(document, "schema_version");
-	size_t i;
+	unsigned i;
 	int r;
 
 	p->table = "schema_version";
 	if (!json_is_number(version))
 		return parse_refuse(p, "not a number: no ttmem snapshot");
-	if ((int64_t)json_number_value(version) != TTMEM_SCHEMA_VERSION) {
+	/* 1.x adds keys only. */
+	if (json_number_value(version) < TTMEM_SCHEMA_VERSION ||
+		json_number_value(version) >= TTMEM_SCHEMA_VERSION + 1) {
 		parse_refuse(p, "%g and not %d", json_number_value(version),
 			TTMEM_SCHEMA_VERSION);
 		return -EPROTONOSUPPORT;

@@ -300,7 +300,7 @@ static void document_write(
 	struct ttm_emit *emit, const struct ttmem_snapshot *snapshot)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
-	size_t i;
+	unsigned i;
 
 	ttm_emit_bytes(emit, "{\"schema_version\":", 18);
 	ttm_emit_u64(emit, TTMEM_SCHEMA_VERSION);

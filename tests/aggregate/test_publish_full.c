@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On a filesystem that is full the old publication stands, and nothing is lost. */
+/*
+ * On a filesystem that is full the old publication stands, and nothing is lost; and
+ * without /proc, where a file cannot be made without a name, it is the same.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -116,6 +120,30 @@ static void test_a_first_publication_without_room_comes_later(void)
 	close(directory);
 }
 
+static size_t temporaries(void)
+{
+	char pattern[160];
+	size_t found = 0;
+	glob_t all;
+
+	snprintf(pattern, sizeof(pattern), "%s/.aggregate.*", dir);
+	if (!glob(pattern, GLOB_NOSORT, NULL, &all)) {
+		found = all.gl_pathc;
+		globfree(&all);
+	}
+	return found;
+}
+
+static void test_without_proc_it_is_the_same(void)
+{
+	mounts_tmpfs("/proc", "");
+	test_a_full_filesystem_keeps_the_old_publication();
+	TEST_ASSERT_EQUAL_UINT64(0, temporaries());
+	test_a_first_publication_without_room_comes_later();
+	TEST_ASSERT_EQUAL_UINT64(0, temporaries());
+	TEST_ASSERT_EQUAL_INT(0, umount("/proc"));
+}
+
 int main(void)
 {
 	int failed;
@@ -127,6 +155,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_a_full_filesystem_keeps_the_old_publication);
 	RUN_TEST(test_a_first_publication_without_room_comes_later);
+	RUN_TEST(test_without_proc_it_is_the_same);
 	failed = UNITY_END();
 	umount(dir);
 	test_dir_remove();

@@ -49,6 +49,16 @@ CASES = (
             'LANES=2 CANCEL NOOP_IS_NOTHING') +
     holds('nesting', '') +
     mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
+    holds('publish', 'READS=1', 'TSO LAST=2 READS=1', 'COPIES TSO',
+          'COPIES LAST=4 READS=3', 'COPIES SUCCESSOR') +
+    mutants('publish',
+            'COPIES SUCCESSOR REPAIR', 'COPIES FLIP_BEFORE_END',
+            'COPIES NO_COPY_FENCE', 'COPIES NO_COPY_RELEASE',
+            'COPIES NO_ACTIVE_CHECK', 'COPIES ODD_IS_FINE',
+            'COPIES NO_COPY_ACQUIRE',
+            'NO_OBJECTS_FENCE', 'NO_ROW_FENCE', 'NO_ROW_RELEASE',
+            'OBJECTS_ODD_LATE', 'OBJECTS_EVEN_EARLY',
+            'NO_ROWS_ACQUIRE', 'CUT_BY_ITSELF') +
     holds('seat', '') +
     mutants('seat', 'RETURN_BEFORE_LEAVE', 'SIT_WITHOUT_CAS', 'REAP_OWN',
             'LOOK_BEFORE_BEFORE') +
@@ -90,8 +100,9 @@ def build(case, folder):
     made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
     if made.returncode != 0 or 'Error' in made.stdout:
         return made.stdout
-    # The object model takes longer to optimise than to run.
-    made = run(['gcc', '-O0' if case.model == 'object' else '-O2', '-w',
+    # These take longer to optimise than to run.
+    optimise = {'object': '-O0', 'publish': '-O1'}.get(case.model, '-O2')
+    made = run(['gcc', optimise, '-w',
                 '-DSAFETY', '-DCOLLAPSE', f'-DMEMLIM={MEMORY_MB}',
                 '-o', 'pan', 'pan.c'], folder)
     return made.stdout if made.returncode != 0 else None

@@ -37,6 +37,7 @@ static const struct option table[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* clang-format off */
 static const char help[] =
 	"usage: ttmemd [options]\n"
 	"\n"
@@ -60,6 +61,7 @@ static const char help[] =
 	"\n"
 	"Sizes: K, M, G, T are powers of 1024. Exit status: 0 stopped, 1 failure,\n"
 	"2 wrong use. See ttmemd(8).\n";
+/* clang-format on */
 
 static bool number_parse(const char *text, int base, uint64_t *ret_number)
 {
