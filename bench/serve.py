@@ -144,7 +144,7 @@ def idle(options):
                    ready=True)
         place.serve()
         place.until(processes * options.idle_threads * 10, processes)
-        time.sleep(3)  # a process is silent after a second
+        time.sleep(12)  # a process is silent after a second, and long so
         parts = []
         for _ in range(10):
             before, begin = place.cpu_ns(), time.monotonic_ns()

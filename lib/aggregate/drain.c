@@ -15,6 +15,9 @@
 #define SCAN_INTERVAL_NS 10000000u
 /* What has no record of its own is looked at so often. */
 #define REFRESH_INTERVAL_NS 1000000000u
+/* While it is silent: little can happen there. */
+#define REFRESH_SILENT_NS 3000000000u
+#define DEVICES_EVERY 4u /* refreshes of a silent one */
 /* Controls read beyond the lanes known, to see new ones appear. */
 #define LANES_AHEAD 4u
 /* Records whose places in the mirror, and whose neighbours, are on their way. */
@@ -379,10 +382,14 @@ static int refresh_if_due(struct ttm_process *process, uint64_t now_ns)
 	int r;
 
 	if (process->refreshed_ns &&
-		now_ns - process->refreshed_ns < REFRESH_INTERVAL_NS)
+		now_ns - process->refreshed_ns <
+			(process->silent ? REFRESH_SILENT_NS :
+					   REFRESH_INTERVAL_NS))
 		return 0;
 	process->refreshed_ns = now_ns;
-	process->devices_wanted = true;
+	/* Of a silent one only its peaks can be reset. */
+	if (!process->silent || process->refreshes++ % DEVICES_EVERY == 0)
+		process->devices_wanted = true;
 	ttm_process_timescale(process);
 	r = ttm_source_live(&process->source, &live);
 	if (r)

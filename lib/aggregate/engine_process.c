@@ -21,6 +21,8 @@
 /* A process that was silent for a second is looked at less often. */
 #define SILENT_AFTER_NS (1000 * MS)
 #define SILENT_INTERVAL_NS (50 * MS)
+/* Then as often as many of them can be: asleep_interval_ns. */
+#define ASLEEP_AFTER_NS (10000 * MS)
 #define RETRY_INTERVAL_NS (1000 * MS)
 
 /* -- taking up -------------------------------------------------------------------- */
@@ -112,25 +114,46 @@ static uint64_t interval_of(
 	return interval < INTERVAL_MOST_NS ? interval : INTERVAL_MOST_NS;
 }
 
-static void due_set(struct ttm_process *process, uint64_t now_ns, uint64_t most)
+/* How long nothing has happened; 0 while anything is to be done or shown. */
+static uint64_t silence_of(
+	const struct ttm_process *process, uint64_t now_ns, uint64_t most)
+{
+	uint64_t since_ns = process->last_event_ns > process->attached_ns ?
+		process->last_event_ns :
+		process->attached_ns;
+
+	if (most || process->changed || process->scan_wanted)
+		return 0;
+	return now_ns - since_ns;
+}
+
+static void due_set(struct ttm_engine *engine, struct ttm_process *process,
+	uint64_t now_ns, uint64_t most)
 {
 	uint64_t passed_ns = now_ns - (process->due_ns - process->interval_ns);
+	uint64_t silence_ns = silence_of(process, now_ns, most), grid_ns;
 
 	if (!process->interval_ns) {
 		process->interval_ns = INTERVAL_MOST_NS;
 		passed_ns = INTERVAL_MOST_NS;
 	}
 	process->interval_ns = interval_of(process, passed_ns, most);
-	if (!most && !process->changed && !process->scan_wanted &&
-		now_ns - process->last_event_ns > SILENT_AFTER_NS &&
-		now_ns - process->attached_ns > SILENT_AFTER_NS)
-		/* All silent ones at the same moments: fewer wake-ups. */
-		process->due_ns = (now_ns / SILENT_INTERVAL_NS + 1) *
-			SILENT_INTERVAL_NS;
-	else
+	process->silent = silence_ns > SILENT_AFTER_NS;
+	if (!process->silent) {
 		process->due_ns = now_ns + process->interval_ns;
-	if (process->due_ns - now_ns > INTERVAL_MOST_NS)
-		process->interval_ns = process->due_ns - now_ns;
+		return;
+	}
+	/* All silent ones at the same moments: fewer wake-ups. */
+	grid_ns = silence_ns > ASLEEP_AFTER_NS ? engine->asleep_interval_ns :
+						 SILENT_INTERVAL_NS;
+	process->due_ns = (now_ns / grid_ns + 1) * grid_ns;
+	process->interval_ns = process->due_ns - now_ns;
+	engine->idle_looks++;
+}
+
+bool ttm_engine_process_is_awake(const struct ttm_process *process)
+{
+	return process && (!process->silent || process->changed);
 }
 
 static void process_error(
@@ -156,7 +179,7 @@ static void process_drain(
 	r = ttm_drain(process, now_ns, &engine->watcher, &engine->stats);
 	if (r < 0)
 		process_error(engine, process, r);
-	due_set(process, now_ns, r > 0 ? (uint64_t)r : 0);
+	due_set(engine, process, now_ns, r > 0 ? (uint64_t)r : 0);
 }
 
 /* -- retiring -------------------------------------------------------------------- */
@@ -257,7 +280,6 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
 	struct ttm_process *process;
-	uint64_t bytes;
 
 	if (!attached->process && !process_begin(engine, attached, now_ns))
 		return UINT64_MAX;
@@ -289,8 +311,6 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	}
 	if (now_ns >= process->due_ns)
 		process_drain(engine, process, now_ns);
-	bytes = ttm_process_bytes(process);
-	engine->mirror_bytes += bytes;
 	return process->due_ns;
 }
 

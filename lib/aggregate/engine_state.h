@@ -35,7 +35,20 @@ struct ttm_engine {
 	uint64_t cut_events; /* stats.events at the last cut */
 	uint64_t tick_ns;    /* of the last second's tick */
 	uint64_t slow_ns;    /* of the last look at directories and markers */
+	uint64_t counted_ns; /* when processes of directories were counted */
 	int publish_error;   /* the last one, so that it is told once */
+	/*
+	 * Processes in which something happens: looked at often, and apart from
+	 * the silent ones, which may be hundreds.
+	 */
+	struct ttm_attached **awake;
+	size_t awake_len;
+	size_t awake_capacity;
+	bool awake_changed;          /* one of them has something to show */
+	uint64_t sweep_ns;           /* when all are looked at again */
+	uint64_t idle_looks;         /* that found nothing, of a sweep */
+	uint64_t idle_cost_ns;       /* of one of them */
+	uint64_t asleep_interval_ns; /* between looks at the long silent */
 	const struct ttm_markers *markers; /* as shown; only compared */
 	uint64_t *marker_rows;
 	size_t marker_rows_len;
@@ -52,6 +65,8 @@ void ttm_engine_log(struct ttm_engine *engine, int priority, const char *format,
  */
 uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns);
+/* Whether something happened lately, or is to be shown. NULL is not awake. */
+bool ttm_engine_process_is_awake(const struct ttm_process *process);
 /* Rows of those that changed. */
 void ttm_engine_process_output(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns);
