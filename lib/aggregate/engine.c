@@ -359,16 +359,19 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	return r;
 }
 
-static uint64_t publish_due(const struct ttm_engine *engine)
+uint64_t ttm_engine_publish_interval(const struct ttm_engine *engine)
 {
 	uint64_t interval = engine->publish_ns * PUBLISH_SHARE;
 
-	if (interval < PUBLISH_INTERVAL_NS)
-		interval = PUBLISH_INTERVAL_NS;
+	return interval < PUBLISH_INTERVAL_NS ? PUBLISH_INTERVAL_NS : interval;
+}
+
+static uint64_t publish_due(const struct ttm_engine *engine)
+{
 	/* Without room there is none a moment later either. */
 	if (engine->publish_error)
-		interval = TICK_INTERVAL_NS;
-	return engine->published_ns + interval;
+		return engine->published_ns + TICK_INTERVAL_NS;
+	return engine->published_ns + ttm_engine_publish_interval(engine);
 }
 
 /* Returns when the next round is due. */

@@ -18,6 +18,8 @@
 #define MS 1000000ull
 #define INTERVAL_LEAST_NS (100 * US)
 #define INTERVAL_MOST_NS (10 * MS)
+/* Where publications are further apart, nobody sees what is read in between. */
+#define INTERVAL_SELDOM_NS (50 * MS)
 /* A process that was silent for a second is looked at less often. */
 #define SILENT_AFTER_NS (1000 * MS)
 #define SILENT_INTERVAL_NS (50 * MS)
@@ -98,20 +100,28 @@ static uint64_t bytes_left(
 		0;
 }
 
+static uint64_t interval_most(const struct ttm_engine *engine)
+{
+	uint64_t apart_ns = ttm_engine_publish_interval(engine) / 2;
+
+	if (apart_ns < INTERVAL_MOST_NS)
+		return INTERVAL_MOST_NS;
+	return apart_ns < INTERVAL_SELDOM_NS ? apart_ns : INTERVAL_SELDOM_NS;
+}
+
 /* Half the time in which the fullest lane would fill up. */
-static uint64_t interval_of(
+static uint64_t interval_of(const struct ttm_engine *engine,
 	const struct ttm_process *process, uint64_t passed_ns, uint64_t most)
 {
-	uint64_t interval;
+	uint64_t interval, interval_max = interval_most(engine);
 
 	if (!most)
-		return process->interval_ns * 2 < INTERVAL_MOST_NS ?
-			process->interval_ns * 2 :
-			INTERVAL_MOST_NS;
-	interval = passed_ns * (TTM_LANE_RECORDS / 2) / most;
+		interval = process->interval_ns * 2;
+	else
+		interval = passed_ns * (TTM_LANE_RECORDS / 2) / most;
 	if (interval < INTERVAL_LEAST_NS)
 		return INTERVAL_LEAST_NS;
-	return interval < INTERVAL_MOST_NS ? interval : INTERVAL_MOST_NS;
+	return interval < interval_max ? interval : interval_max;
 }
 
 /* How long nothing has happened; 0 while anything is to be done or shown. */
@@ -137,7 +147,7 @@ static void due_set(struct ttm_engine *engine, struct ttm_process *process,
 		process->interval_ns = INTERVAL_MOST_NS;
 		passed_ns = INTERVAL_MOST_NS;
 	}
-	process->interval_ns = interval_of(process, passed_ns, most);
+	process->interval_ns = interval_of(engine, process, passed_ns, most);
 	process->silent = silence_ns > SILENT_AFTER_NS;
 	if (!process->silent) {
 		process->due_ns = now_ns + process->interval_ns;

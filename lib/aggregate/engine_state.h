@@ -57,6 +57,11 @@ struct ttm_engine {
 void ttm_engine_log(struct ttm_engine *engine, int priority, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
 
+/* -- engine.c ------------------------------------------------------------------------ */
+
+/* Between publications, by what the last one cost. */
+uint64_t ttm_engine_publish_interval(const struct ttm_engine *engine);
+
 /* -- engine_process.c: the life of an attached process ----------------------------- */
 
 /*
