@@ -554,12 +554,12 @@ typedef int (*ttmem_write_function)(
  * Writes the snapshot as one line, newline included: one JSON document as
  * docs/snapshot.schema.json describes it. Bytes are integers, unknown is null, ids
  * and addresses are hexadecimal strings. A number of 2^63 or more is written as
- * null: JSON has no such integers. Returns 0 or what `write` returned.
+ * null: JSON has no such integers. Returns 0, -ENOMEM, or what `write` returned.
  */
 TTMEM_API int ttmem_snapshot_write(const struct ttmem_snapshot *snapshot,
 	ttmem_write_function write, void *context);
 
-/* The same into a stream, not flushed. Returns 0 or -EIO. */
+/* The same into a stream, not flushed. Returns 0, -ENOMEM or -EIO. */
 TTMEM_API int ttmem_snapshot_write_file(
 	const struct ttmem_snapshot *snapshot, FILE *file);
 

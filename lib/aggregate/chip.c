@@ -29,6 +29,7 @@ static struct ttm_chip *chip_by_address(
 	struct ttm_chips *chips, uint64_t pci_address)
 {
 	struct ttm_chip *chip, *found = NULL, *same = NULL;
+	unsigned identified = 0;
 
 	for (chip = chips->first; chip; chip = chip->next) {
 		if (!KNOWS(&chip->total.facts, TTM_FACT_PCI_ADDRESS) ||
@@ -37,12 +38,11 @@ static struct ttm_chip *chip_by_address(
 		if (chip->total.identity == TTM_IDENTITY_PCI) {
 			same = chip;
 		} else if (chip->total.identity == TTM_IDENTITY_CHIP) {
-			if (found)
-				return same;
 			found = chip;
+			identified++;
 		}
 	}
-	return found ? found : same;
+	return identified == 1 ? found : same;
 }
 
 static struct ttm_chip *chip_by_logical(

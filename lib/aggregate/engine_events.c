@@ -73,6 +73,16 @@ static uint64_t total_of(
 	return total;
 }
 
+/*
+ * Without the scan of its slots that is still to come, the mirror has only what the
+ * records told: that is all if they were read from the first one on.
+ */
+static bool total_is_known(const struct ttm_process *process)
+{
+	return !process->scan_wanted ||
+		(!process->scanned_ns && !process->resumed && !process->missed);
+}
+
 static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 	const struct ttm_words *record)
 {
@@ -81,7 +91,7 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 	bool alloc = TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC;
 	uint32_t logical;
 	const char *what;
-	char text[256];
+	char text[256], total[32] = "unknown";
 
 	if (!chip_of(engine, process, entry) ||
 		(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED))
@@ -93,15 +103,17 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		what = alloc ? "CB_ALLOC" : "CB_FREE";
 	else
 		what = alloc ? "ALLOC" : "FREE";
+	if (total_is_known(process))
+		snprintf(total, sizeof(total), "%.3f MiB",
+			(double)total_of(process, entry, figure) / MIB);
 	snprintf(text, sizeof(text),
-		"[%s] %s%s on device %" PRIu32 ": %c%.3f MiB (total %.3f MiB)",
-		what, kinds[figure],
+		"[%s] %s%s on device %" PRIu32 ": %c%.3f MiB (total %s)", what,
+		kinds[figure],
 		figure >= TTMEM_FIGURE_KERNEL    ? " kernel" :
 			figure < TTMEM_FIGURE_CB ? " buffer" :
 						   "",
 		logical, alloc ? '+' : '-',
-		(double)ttm_words_bytes(record) / MIB,
-		(double)total_of(process, entry, figure) / MIB);
+		(double)ttm_words_bytes(record) / MIB, total);
 	engine->config.event(text);
 }
 

@@ -49,6 +49,11 @@ static void segment_remove(
 static void attached_drop(
 	struct ttm_engine *engine, struct ttm_attached *attached)
 {
+	if (attached->process) {
+		ttm_image_remove(engine->output.image, TTM_TABLE_QUARANTINE,
+			attached->process->quarantine_row);
+		engine->output.changed = true;
+	}
 	ttm_process_free(&attached->process);
 	ttm_registry_remove(engine->config.registry, attached);
 }
@@ -303,12 +308,8 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	}
 	if (process->quarantined) {
 		/* relaxed: a later look is as good */
-		if (ttm_load(&attached->vanished)) {
-			ttm_image_remove(engine->output.image,
-				TTM_TABLE_QUARANTINE, process->quarantine_row);
-			engine->output.changed = true;
+		if (ttm_load(&attached->vanished))
 			attached_drop(engine, attached);
-		}
 		return UINT64_MAX;
 	}
 	/* pairs(fate): acquire, with the watch, which saw it gone: whatever it

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "shm/atomics.h"
@@ -177,6 +178,7 @@ static int base_open(struct ttm_watch *watch, const char *wanted)
 static int home_open_users(
 	struct ttm_watch *watch, struct ttm_watch_failure *failure)
 {
+	void (*log)(int, const char *) = watch->log;
 	struct ttm_watched *watched;
 	const char *name;
 	int r;
@@ -187,13 +189,17 @@ static int home_open_users(
 		return r;
 	snprintf(failure->path, sizeof(failure->path), "%s", watch->home_path);
 	name = strrchr(watch->home_path, '/') + 1;
+	/* Why it is not served is told once, by who asked for it. */
+	watch->log = NULL;
 	ttm_directories_consider(watch, name);
+	watch->log = log;
 	watched = ttm_directories_by_name(watch, name);
 	if (!watched)
 		return -ENOMEM;
 	/* relaxed: our own words */
 	switch (ttm_load(&watched->directory->state)) {
 	case TTM_DIRECTORY_SERVED:
+		ttm_watch_log(watch, LOG_INFO, "serving %s", watch->home_path);
 		return 0;
 	case TTM_DIRECTORY_HELD:
 		failure->holder = (uint32_t)ttm_load(

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "read/pool.h"
-
 #define DIGITS_MAX 24u
 
 static const char hex_digits[] = "0123456789abcdef";
@@ -108,25 +106,42 @@ static void emit_escape(struct ttm_emit *emit, unsigned code)
 	emit->len += 6;
 }
 
+/* How many bytes from here on may stand as they are. */
+static size_t plain_length(const uint8_t *at)
+{
+	size_t n = 0;
+
+	while (at[n] >= 0x20 && at[n] != 0x7f && at[n] != '"' &&
+		at[n] != '\\' && !(at[n] == 0xc2 && at[n + 1] < 0xa0))
+		n++;
+	return n;
+}
+
 void ttm_emit_text(struct ttm_emit *emit, const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
+	size_t plain;
 
 	if (!text) {
 		ttm_emit_null(emit);
 		return;
 	}
 	ttm_emit_char(emit, '"');
-	for (; *at; at++) {
-		if (*at < 0x20 || *at == 0x7f) {
-			emit_escape(emit, *at);
-		} else if (*at == 0xc2 && at[1] < 0xa0) {
-			emit_escape(emit, *++at);
-		} else {
-			if (*at == '"' || *at == '\\')
-				ttm_emit_char(emit, '\\');
+	for (;;) {
+		plain = plain_length(at);
+		ttm_emit_bytes(emit, (const char *)at, plain);
+		at += plain;
+		if (*at == '\0')
+			break;
+		if (*at == '"' || *at == '\\') {
+			ttm_emit_char(emit, '\\');
 			ttm_emit_char(emit, (char)*at);
+		} else {
+			if (*at == 0xc2)
+				at++;
+			emit_escape(emit, *at);
 		}
+		at++;
 	}
 	ttm_emit_char(emit, '"');
 }

@@ -35,6 +35,16 @@ struct own_search {
 	struct ttm_found *found;
 };
 
+/* The owner counts: in a user namespace the number is another one. */
+static bool name_is_users(const char *name)
+{
+	size_t length = strlen(TTM_USER_PREFIX);
+
+	return strncmp(name, TTM_USER_PREFIX, length) == 0 &&
+		name[length] >= '0' && name[length] <= '9' &&
+		strlen(name) < TTM_PATH_SIZE;
+}
+
 static int own_visit(void *context, const char *name)
 {
 	struct own_search *search = context;
@@ -42,12 +52,8 @@ static int own_visit(void *context, const char *name)
 	struct ttm_own_directory *own = &found->own[found->own_len];
 	struct stat st;
 
-	/* The owner counts: in a user namespace the number is another one. */
-	if (strncmp(name, TTM_USER_PREFIX, strlen(TTM_USER_PREFIX)) != 0 ||
-		strcmp(name, TTM_SYSTEM_DIRECTORY) == 0 ||
-		strlen(name) >= sizeof(own->name))
-		return 0;
-	if (fstatat(search->base, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	if (!name_is_users(name) ||
+		fstatat(search->base, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 		!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
 		(st.st_mode & (S_IWGRP | S_IWOTH)))
 		return 0;

@@ -29,7 +29,11 @@ void ttm_view_close(struct ttm_view **view);
 
 const struct ttm_aggregate_const *ttm_view_header(const struct ttm_view *view);
 
-/* Whether its writer holds the lock: the kernel's word. Negative errno: unknown. */
+/*
+ * Whether its writer holds the lock: the kernel's word. Negative errno: unknown. A
+ * process does not see locks of its own, and closing the view would drop them: not
+ * for the file that the caller itself writes.
+ */
 int ttm_view_is_written(const struct ttm_view *view);
 
 /* Fresh words of the live part. Returns 0 or a negative errno. */

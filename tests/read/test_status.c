@@ -168,7 +168,9 @@ static void test_the_system_one_that_does_not_know_us(void)
 
 	aggregate_put("ttmem-system", NULL, path);
 	writer = agg_writer_start(path);
-	/* Nothing of ours is there to be served. */
+	/* Nothing of ours is there to be served; this is nobody's. */
+	snprintf(path, sizeof(path), "%s/ttmem-test.1", base);
+	TEST_ASSERT_EQUAL_INT(0, mkdir(path, 0700));
 	figures_of(TTMEM_SOURCE_OK);
 	own_directory(base, path, &st);
 	figures_of(TTMEM_SOURCE_NOT_SERVING);
