@@ -20,6 +20,8 @@
 #define DEVICES_EVERY 4u /* refreshes of a silent one */
 /* Controls read beyond the lanes known, to see new ones appear. */
 #define LANES_AHEAD 4u
+/* A mirror of so many slots is in the cache as it is. */
+#define SLOTS_NEAR 16384u
 /* Records whose places in the mirror, and whose neighbours, are on their way. */
 #define PLACES_AHEAD 24u
 #define NEIGHBOURS_AHEAD 8u
@@ -134,15 +136,16 @@ static int records_take(struct ttm_process *process, uint32_t lane,
 	uint32_t from, uint32_t len, const struct ttm_drain_watcher *watcher)
 {
 	const struct ttm_model *model = &process->model;
+	bool far = ttm_model_slots(model) > SLOTS_NEAR;
 	uint32_t i;
 	int r = 0;
 
-	for (i = from; i < len && i < from + PLACES_AHEAD; i++)
+	for (i = from; far && i < len && i < from + PLACES_AHEAD; i++)
 		record_prefetch(model, &words[i]);
 	for (i = from; i < len && !r; i++) {
-		if (i + PLACES_AHEAD < len)
+		if (far && i + PLACES_AHEAD < len)
 			record_prefetch(model, &words[i + PLACES_AHEAD]);
-		if (i + NEIGHBOURS_AHEAD < len)
+		if (far && i + NEIGHBOURS_AHEAD < len)
 			record_prefetch_neighbours(
 				model, &words[i + NEIGHBOURS_AHEAD]);
 		r = record_take(process, lane, &words[i], watcher);
