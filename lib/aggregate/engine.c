@@ -168,6 +168,12 @@ static bool awake_add(struct ttm_engine *engine, struct ttm_attached *attached)
 	return true;
 }
 
+static void sweep_by(struct ttm_engine *engine, uint64_t due_ns)
+{
+	if (due_ns < engine->sweep_ns)
+		engine->sweep_ns = due_ns;
+}
+
 /* Looks at all, and finds out who is awake. */
 static uint64_t processes_sweep(struct ttm_engine *engine, uint64_t now_ns)
 {
@@ -184,47 +190,52 @@ static uint64_t processes_sweep(struct ttm_engine *engine, uint64_t now_ns)
 		next = attached_look(engine, attached, now_ns);
 		if (next < due_ns)
 			due_ns = next;
-		if (next == UINT64_MAX)
-			continue;
-		if (!ttm_engine_process_is_awake(attached->process) ||
-			!awake_add(engine, attached))
-			engine->sweep_ns = next < engine->sweep_ns ?
-				next :
-				engine->sweep_ns;
+		if (next != UINT64_MAX &&
+			(!ttm_engine_process_is_awake(attached->process) ||
+				!awake_add(engine, attached)))
+			sweep_by(engine, next);
 	}
 	return due_ns;
 }
 
-/* Only this thread removes from the registry: those awake are still there. */
+/*
+ * Only this thread removes from the registry: those awake are still there. Who has
+ * fallen asleep is left to the sweeps.
+ */
 static uint64_t awake_drain(struct ttm_engine *engine, uint64_t now_ns)
 {
-	uint64_t due_ns = engine->sweep_ns, next;
+	uint64_t due_ns = UINT64_MAX, next;
+	struct ttm_attached *attached;
 	size_t i, kept = 0;
 
 	for (i = 0; i < engine->awake_len; i++) {
-		next = attached_look(engine, engine->awake[i], now_ns);
+		attached = engine->awake[i];
+		next = attached_look(engine, attached, now_ns);
 		if (next == UINT64_MAX)
 			continue;
-		engine->awake[kept++] = engine->awake[i];
 		if (next < due_ns)
 			due_ns = next;
+		if (ttm_engine_process_is_awake(attached->process))
+			engine->awake[kept++] = attached;
+		else
+			sweep_by(engine, next);
 	}
 	engine->awake_len = kept;
-	return due_ns;
+	return due_ns < engine->sweep_ns ? due_ns : engine->sweep_ns;
 }
 
+/* In steps of two: one that moved a little each time would bring looks forward. */
 static void asleep_interval_set(struct ttm_engine *engine, uint64_t cpu_ns)
 {
-	uint64_t interval;
+	uint64_t interval = ASLEEP_LEAST_NS, wanted;
 
 	/* A few tell little about the cost of one. */
 	if (engine->idle_looks >= 32)
 		engine->idle_cost_ns = cpu_ns / engine->idle_looks;
-	interval = engine->idle_cost_ns * engine->attached * ASLEEP_SHARE;
-	if (interval < ASLEEP_LEAST_NS)
-		interval = ASLEEP_LEAST_NS;
-	engine->asleep_interval_ns = interval < ASLEEP_MOST_NS ? interval :
-								 ASLEEP_MOST_NS;
+	wanted = engine->idle_cost_ns * engine->attached * ASLEEP_SHARE;
+	while (interval < wanted && interval < ASLEEP_MOST_NS)
+		interval *= 2;
+	engine->asleep_interval_ns = interval;
 }
 
 static uint64_t sweep_measured(struct ttm_engine *engine, uint64_t now_ns)

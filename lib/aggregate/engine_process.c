@@ -94,11 +94,11 @@ static bool process_begin(struct ttm_engine *engine,
 static uint64_t bytes_left(
 	const struct ttm_engine *engine, const struct ttm_process *process)
 {
-	uint64_t others = process->attached->directory->mirror_bytes;
-	uint64_t own = ttm_process_bytes(process);
+	uint64_t others = process->attached->directory->mirror_bytes, own;
 
 	if (!engine->config.max_bytes)
 		return UINT64_MAX;
+	own = ttm_process_bytes(process);
 	others = others > own ? others - own : 0;
 	return others < engine->config.max_bytes ?
 		engine->config.max_bytes - others :
