@@ -14,6 +14,7 @@
 /* -- directories ------------------------------------------------------------------ */
 
 #define RETRY_INTERVAL_NS 10000000000ull
+#define COUNT_NS 1000000000ull
 
 static void retirees_open(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
@@ -65,12 +66,18 @@ static void directory_show(
 	engine->output.changed = true;
 }
 
-static void processes_count(struct ttm_engine *engine)
+static void processes_count(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 	struct ttm_attached *attached;
 	struct ttm_cursor cursor;
+	uint64_t bytes;
 
+	/* While all sleep there is little to count. */
+	if (!engine->awake_len && now_ns - engine->counted_ns < COUNT_NS)
+		return;
+	engine->counted_ns = now_ns;
+	engine->mirror_bytes = 0;
 	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
 		directory->processes = 0;
@@ -81,8 +88,9 @@ static void processes_count(struct ttm_engine *engine)
 		attached->directory->processes++;
 		if (!attached->process)
 			continue;
-		attached->directory->mirror_bytes += ttm_process_bytes(
-			attached->process);
+		bytes = ttm_process_bytes(attached->process);
+		attached->directory->mirror_bytes += bytes;
+		engine->mirror_bytes += bytes;
 	}
 }
 
@@ -106,7 +114,7 @@ void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 
-	processes_count(engine);
+	processes_count(engine, now_ns);
 	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
 		/* relaxed: the lock that it tells of is the kernel's */
