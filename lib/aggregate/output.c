@@ -185,7 +185,7 @@ static void part_assign(struct ttm_output *output, struct ttm_part *part)
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
-	part->chip = chip;
+	ttm_chip_point(&part->chip, chip);
 	output->changed = true;
 }
 
@@ -368,6 +368,7 @@ void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
 			ttm_chip_count(part->chip, &part->published, NULL);
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
 		part->row = 0;
+		ttm_chip_point(&part->chip, NULL);
 	}
 	for (i = 0; i < process->positions_len; i++) {
 		ttm_image_remove(output->image, TTM_TABLE_POSITIONS,

@@ -96,6 +96,7 @@ static void retiree_hide(struct ttm_output *output, struct retiree *retiree)
 
 		if (share->chip)
 			ttm_chip_count(share->chip, &share->published, NULL);
+		ttm_chip_point(&share->chip, NULL);
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, share->row);
 	}
 	refs_remove(output, TTM_TABLE_NAMES, &retiree->names);
@@ -140,11 +141,13 @@ static bool shares_show(struct ttm_output *output, struct retiree *retiree,
 		share->published = entry->shares[i].row;
 		share->facts = entry->shares[i].facts;
 		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
-		share->chip = ttm_chip_get(&output->chips, &share->facts,
-			share->published.logical);
+		ttm_chip_point(&share->chip,
+			ttm_chip_get(&output->chips, &share->facts,
+				share->published.logical));
 		retiree->shares_len++;
 		if (!share->row || !share->chip) {
-			share->chip = NULL; /* it is not counted there */
+			/* It is not counted there. */
+			ttm_chip_point(&share->chip, NULL);
 			return false;
 		}
 		share->published.self = share->row;
@@ -333,7 +336,7 @@ static struct share *base_of(struct ttm_retirees *retirees,
 	retirees->base = base;
 	base += retirees->base_len++;
 	memset(base, 0, sizeof(*base));
-	base->chip = chip;
+	ttm_chip_point(&base->chip, chip);
 	base->facts = like->facts;
 	base->published.logical = like->published.logical;
 	base->published.headroom = TTM_HEADROOM_UNKNOWN;
@@ -449,9 +452,12 @@ void ttm_retirees_forget(
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		retiree_hide(output, retiree);
-	for (i = 0; i < retirees->base_len; i++)
-		ttm_chip_count(retirees->base[i].chip,
-			&retirees->base[i].published, NULL);
+	for (i = 0; i < retirees->base_len; i++) {
+		struct share *base = &retirees->base[i];
+
+		ttm_chip_count(base->chip, &base->published, NULL);
+		ttm_chip_point(&base->chip, NULL);
+	}
 	retirees->base_len = 0;
 }
 
@@ -672,7 +678,7 @@ static void share_assign(struct ttm_output *output, struct share *share)
 		return;
 	ttm_chip_count(share->chip, &share->published, NULL);
 	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
-	share->chip = chip;
+	ttm_chip_point(&share->chip, chip);
 	share->published.device = chip->row;
 	ttm_chip_count(chip, NULL, &share->published);
 	ttm_chip_rates_skip(chip, &share->published, 1);
