@@ -27,8 +27,9 @@ static int part_reserve(struct ttm_process *process, uint32_t entry)
 }
 
 /*
- * Facts are whole if seq was even; one that is being written, or that a dead
- * process left half written, is looked at again later, and the old facts stand.
+ * Facts are whole if seq was even; those that are being written, or that a killed
+ * thread left half written, are looked at again within a second, and the old ones
+ * stand.
  */
 static void part_take(struct ttm_process *process, uint32_t entry,
 	const struct ttm_device *found)
@@ -51,7 +52,8 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 
 		part->device = *found;
 		part->device.facts = facts;
-		process->devices_wanted = true;
+		/* Not seen as read: the next look compares again. */
+		part->device.seq = 1;
 	} else {
 		part->device = *found;
 	}

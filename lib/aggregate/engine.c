@@ -22,6 +22,8 @@
 #define PUBLISH_INTERVAL_NS (10 * MS)
 /* Publishing takes at most that part of the time. */
 #define PUBLISH_SHARE 10u
+/* For the mirrors of a directory, if nobody says otherwise. */
+#define MAX_BYTES (4ull << 30)
 #define CUT_INTERVAL_NS (250 * MS)
 #define TICK_INTERVAL_NS (1000 * MS)
 #define SLOW_INTERVAL_NS (100 * MS)
@@ -56,6 +58,8 @@ int ttm_engine_new(
 	if (!engine)
 		return -ENOMEM;
 	engine->config = *config;
+	if (!engine->config.max_bytes)
+		engine->config.max_bytes = MAX_BYTES;
 	engine->started_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 	engine->tick_ns = engine->started_ns;
 	engine->idle_cost_ns = IDLE_COST_NS;

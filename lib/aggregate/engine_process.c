@@ -96,8 +96,6 @@ static uint64_t bytes_left(
 {
 	uint64_t others = process->attached->directory->mirror_bytes, own;
 
-	if (!engine->config.max_bytes)
-		return UINT64_MAX;
 	own = ttm_process_bytes(process);
 	others = others > own ? others - own : 0;
 	return others < engine->config.max_bytes ?

@@ -139,6 +139,8 @@ static bool shares_show(struct ttm_output *output, struct retiree *retiree,
 		struct share *share = &retiree->shares[i];
 
 		share->published = entry->shares[i].row;
+		/* The file is its owner's: it cannot make anything live. */
+		ttm_share_retire(&share->published);
 		share->facts = entry->shares[i].facts;
 		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
 		ttm_chip_point(&share->chip,
@@ -392,8 +394,14 @@ static int base_entry(const struct ttm_retirees *retirees,
 	int r = ttm_retired_entry_new(&lens, ret_entry);
 
 	for (i = 0; i < retirees->base_len && !r; i++) {
-		ret_entry->shares[i].row = retirees->base[i].published;
-		ret_entry->shares[i].facts = retirees->base[i].facts;
+		const struct share *base = &retirees->base[i];
+
+		ret_entry->shares[i].row = base->published;
+		/* The first that was dropped may have known less of the chip. */
+		ret_entry->shares[i].facts = base->chip->total.identity ==
+				TTM_IDENTITY_LOGICAL ?
+			base->facts :
+			base->chip->total.facts;
 	}
 	return r;
 }
