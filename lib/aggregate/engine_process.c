@@ -54,6 +54,7 @@ static void attached_drop(
 			attached->process->quarantine_row);
 		engine->output.changed = true;
 	}
+	engine->attached -= engine->attached != 0;
 	ttm_process_free(&attached->process);
 	ttm_registry_remove(engine->config.registry, attached);
 }
@@ -62,10 +63,12 @@ static void attached_drop(
 static bool process_begin(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
-	struct ttm_retirees *retirees = attached->directory->retirees;
+	struct ttm_retirees *retirees;
 	struct ttm_process *process;
 	int r;
 
+	ttm_engine_retirees(engine, attached->directory, now_ns);
+	retirees = attached->directory->retirees;
 	if (!attached->reason[0] && retirees &&
 		ttm_retirees_has(retirees, attached->header.uuid)) {
 		segment_remove(engine, attached);

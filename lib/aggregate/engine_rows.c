@@ -16,11 +16,15 @@
 #define RETRY_INTERVAL_NS 10000000000ull
 #define COUNT_NS 1000000000ull
 
-static void retirees_open(struct ttm_engine *engine,
+void ttm_engine_retirees(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
 {
 	int r;
 
+	/* relaxed: the lock that it tells of is the kernel's */
+	if (directory->retirees || ttm_directory_is_gone(directory) ||
+		ttm_load(&directory->state) != TTM_DIRECTORY_SERVED)
+		return;
 	if (directory->retirees_error &&
 		now_ns - directory->retirees_ns < RETRY_INTERVAL_NS)
 		return;
@@ -117,10 +121,7 @@ void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 	processes_count(engine, now_ns);
 	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
-		/* relaxed: the lock that it tells of is the kernel's */
-		if (!directory->retirees && !ttm_directory_is_gone(directory) &&
-			ttm_load(&directory->state) == TTM_DIRECTORY_SERVED)
-			retirees_open(engine, directory, now_ns);
+		ttm_engine_retirees(engine, directory, now_ns);
 		if (!ttm_directory_is_gone(directory))
 			directory_show(engine, directory);
 		else if (!directory->processes)

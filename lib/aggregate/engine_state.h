@@ -80,6 +80,9 @@ void ttm_engine_process_output(struct ttm_engine *engine,
 
 /* -- engine_rows.c: what is shown besides processes ---------------------------------- */
 
+/* Opens the file of retired processes of a served directory, if it is not. */
+void ttm_engine_retirees(struct ttm_engine *engine,
+	struct ttm_directory *directory, uint64_t now_ns);
 void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
 void ttm_engine_markers(struct ttm_engine *engine);
 void ttm_engine_health(struct ttm_engine *engine);
