@@ -7,6 +7,7 @@
 #include "aggregate/drain.h"
 #include "aggregate/engine.h"
 #include "aggregate/output.h"
+#include "aggregate/telemetry_rows.h"
 #include "shm/view.h"
 
 struct ttm_engine {
@@ -39,6 +40,7 @@ struct ttm_engine {
 	uint64_t slow_ns;  /* of the last look at directories and markers */
 	int publish_error; /* the last one, so that it is told once */
 	const struct ttm_markers *markers; /* as shown; only compared */
+	struct ttm_telemetry_rows *telemetry_rows;
 	uint64_t *marker_rows;
 	size_t marker_rows_len;
 };
