@@ -3,6 +3,7 @@
 #include "aggregate/holders.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static int list_read(const char *path, char **ret_bytes, size_t *ret_len)
 			break;
 		}
 		bytes = more;
-		r = ttm_sysfs_bytes(path, bytes, size, ret_len);
+		r = ttm_sysfs_bytes(AT_FDCWD, path, bytes, size, ret_len);
 	}
 	if (r < 0)
 		free(bytes);

@@ -3,10 +3,12 @@
 #include "aggregate/probe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "shm/clock.h"
 
@@ -54,9 +56,9 @@ static const struct attribute attributes[] = {
 		MEMBER(firmware) },
 	{ TTM_READING_AICLK, CLASS, UNSIGNED, true, "tt_aiclk",
 		MEMBER(aiclk_mhz) },
-	{ TTM_READING_AXICLK, CLASS, UNSIGNED, true, "tt_axiclk",
+	{ TTM_READING_AXICLK, CLASS, UNSIGNED, false, "tt_axiclk",
 		MEMBER(axiclk_mhz) },
-	{ TTM_READING_ARCCLK, CLASS, UNSIGNED, true, "tt_arcclk",
+	{ TTM_READING_ARCCLK, CLASS, UNSIGNED, false, "tt_arcclk",
 		MEMBER(arcclk_mhz) },
 	{ TTM_READING_HEARTBEAT, CLASS, UNSIGNED, true, "tt_heartbeat",
 		MEMBER(heartbeat) },
@@ -99,22 +101,24 @@ static void value_clear(
 		memset(at, 0xff, size);
 }
 
-static int value_read(struct ttm_telemetry_row *row, const char *path,
-	const struct attribute *a)
+static int value_read(
+	struct ttm_telemetry_row *row, int dir, const struct attribute *a)
 {
 	void *at = (char *)row + a->off;
 
+	if (dir < 0)
+		return dir;
 	switch (a->kind) {
 	case TEXT:
-		return ttm_sysfs_text(path, at, a->size);
+		return ttm_sysfs_text(dir, a->name, at, a->size);
 	case UNSIGNED:
-		return ttm_sysfs_unsigned(path, at);
+		return ttm_sysfs_unsigned(dir, a->name, at);
 	case SIGNED:
-		return ttm_sysfs_signed(path, at);
+		return ttm_sysfs_signed(dir, a->name, at);
 	case HEX:
 		break;
 	}
-	return ttm_sysfs_hex(path, at);
+	return ttm_sysfs_hex(dir, a->name, at);
 }
 
 static void reading_note(
@@ -135,16 +139,10 @@ static bool is_due(const struct ttm_probe *probe, const struct attribute *a)
 
 static void attribute_read(struct ttm_probe *probe, const struct attribute *a)
 {
-	const char *directory = a->place == HWMON ? probe->hwmon :
-						    probe->directory;
 	uint64_t heartbeat = probe->row.heartbeat;
-	char path[TTM_SYSFS_PATH_SIZE];
-	int r = -ENOENT;
+	int r = value_read(&probe->row,
+		a->place == HWMON ? probe->hwmon_fd : probe->class_fd, a);
 
-	if (directory[0])
-		r = ttm_sysfs_path(path, directory, a->name);
-	if (r == 0)
-		r = value_read(&probe->row, path, a);
 	/* An id that every chip would have is none. */
 	if (r == 0 && a->reading == TTM_READING_CHIP_ID &&
 		probe->row.chip_id == 0)
@@ -161,33 +159,26 @@ static void attribute_read(struct ttm_probe *probe, const struct attribute *a)
 
 static void address_read(struct ttm_probe *probe)
 {
-	char path[TTM_SYSFS_PATH_SIZE];
-	int r = ttm_sysfs_path(path, probe->directory, "device");
+	int r = probe->class_fd;
 
-	if (r == 0)
-		r = ttm_sysfs_pci_link(path, &probe->row.pci_address);
+	if (r >= 0)
+		r = ttm_sysfs_pci_link(
+			probe->class_fd, "device", &probe->row.pci_address);
 	if (r < 0)
 		probe->row.pci_address = TTMEM_UNKNOWN;
 	reading_note(&probe->row, TTM_READING_PCI_ADDRESS, r);
-}
-
-static int pci_id_read(
-	const struct ttm_probe *probe, const char *name, uint64_t *ret_id)
-{
-	char path[TTM_SYSFS_PATH_SIZE];
-	int r = ttm_sysfs_path(path, probe->directory, name);
-
-	return r < 0 ? r : ttm_sysfs_hex(path, ret_id);
 }
 
 static void arch_read(struct ttm_probe *probe)
 {
 	char *arch = probe->row.arch;
 	uint64_t vendor = 0, device = 0;
-	int r = pci_id_read(probe, "device/vendor", &vendor);
+	int r = probe->class_fd;
 
+	if (r >= 0)
+		r = ttm_sysfs_hex(probe->class_fd, "device/vendor", &vendor);
 	if (r == 0)
-		r = pci_id_read(probe, "device/device", &device);
+		r = ttm_sysfs_hex(probe->class_fd, "device/device", &device);
 	memset(arch, 0, sizeof(probe->row.arch));
 	/* The names that the runtime has for them. */
 	if (r == 0 && vendor == VENDOR_TENSTORRENT && device == DEVICE_WORMHOLE)
@@ -200,13 +191,22 @@ static void arch_read(struct ttm_probe *probe)
 	reading_note(&probe->row, TTM_READING_ARCH, r);
 }
 
-static void hwmon_find(struct ttm_probe *probe)
+static void directories_close(struct ttm_probe *probe)
 {
-	char path[TTM_SYSFS_PATH_SIZE];
+	if (probe->class_fd >= 0)
+		close(probe->class_fd);
+	if (probe->hwmon_fd >= 0)
+		close(probe->hwmon_fd);
+	probe->class_fd = probe->hwmon_fd = -ENOENT;
+}
 
-	if (ttm_sysfs_path(path, probe->directory, "device/hwmon") < 0 ||
-		ttm_sysfs_entry(path, "hwmon", probe->hwmon) < 0)
-		probe->hwmon[0] = '\0';
+static void directories_open(struct ttm_probe *probe)
+{
+	directories_close(probe);
+	probe->class_fd = ttm_sysfs_open(AT_FDCWD, probe->directory);
+	if (probe->class_fd >= 0)
+		probe->hwmon_fd = ttm_sysfs_open_first(
+			probe->class_fd, "device/hwmon", "hwmon");
 }
 
 static void holders_read(struct ttm_probe *probe)
@@ -240,7 +240,7 @@ int ttm_probe_init(struct ttm_probe *probe, const char *sysfs_root,
 	size_t i;
 
 	memset(probe, 0, sizeof(*probe));
-	probe->sysfs_root = sysfs_root;
+	probe->class_fd = probe->hwmon_fd = -ENOENT;
 	probe->proc_root = proc_root;
 	probe->row.number = number;
 	probe->row.pci_address = TTMEM_UNKNOWN;
@@ -256,6 +256,7 @@ int ttm_probe_init(struct ttm_probe *probe, const char *sysfs_root,
 
 void ttm_probe_drop(struct ttm_probe *probe)
 {
+	directories_close(probe);
 	ttm_holders_drop(&probe->holders);
 }
 
@@ -267,9 +268,9 @@ void ttm_probe_read(
 
 	if (probe->until_all == 0 ||
 		probe->row.errors[TTM_READING_PCI_ADDRESS]) {
+		directories_open(probe);
 		address_read(probe);
 		arch_read(probe);
-		hwmon_find(probe);
 		if (step)
 			step(context);
 	}

@@ -15,12 +15,12 @@
 #include "shm/aggregate.h"
 
 struct ttm_probe {
-	const char *sysfs_root; /* of the caller, as long as the probe */
-	const char *proc_root;
+	const char *proc_root;        /* of the caller, as long as the probe */
 	struct ttm_telemetry_row row; /* self, device and busy_ns are 0 */
 	struct ttm_holders holders;
 	char directory[TTM_SYSFS_PATH_SIZE]; /* .../tenstorrent!N */
-	char hwmon[TTM_SYSFS_PATH_SIZE];     /* empty: none found */
+	int class_fd;                        /* of it, or a negative errno */
+	int hwmon_fd;       /* of its sensors, or a negative errno */
 	unsigned until_all; /* rounds until what hardly changes is read again */
 };
 

@@ -26,6 +26,17 @@ int ttm_sysfs_path(char ret_path[TTM_SYSFS_PATH_SIZE], const char *directory,
 	return 0;
 }
 
+/* A value comes with one read: there is no need to ask whether more follows. */
+static ssize_t once_read(int fd, char *bytes, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, bytes, size);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 static int bytes_read(int fd, char *bytes, size_t size, size_t *ret_len)
 {
 	size_t len = 0;
@@ -33,12 +44,10 @@ static int bytes_read(int fd, char *bytes, size_t size, size_t *ret_len)
 	ssize_t n;
 
 	for (;;) {
-		n = read(fd, len < size ? bytes + len : &more,
+		n = once_read(fd, len < size ? bytes + len : &more,
 			len < size ? size - len : 1);
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return -errno;
+			return (int)n;
 		if (n == 0)
 			break;
 		if (len == size)
@@ -49,27 +58,49 @@ static int bytes_read(int fd, char *bytes, size_t size, size_t *ret_len)
 	return 0;
 }
 
-int ttm_sysfs_bytes(
-	const char *path, char *ret_bytes, size_t size, size_t *ret_len)
+int ttm_sysfs_open(int dir, const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), r;
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int file_open(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int ttm_sysfs_bytes(int dir, const char *name, char *ret_bytes, size_t size,
+	size_t *ret_len)
+{
+	int fd = file_open(dir, name), r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	r = bytes_read(fd, ret_bytes, size, ret_len);
 	close(fd);
 	return r;
 }
 
 /* What a file says, without the end of its line. */
-static int value_read(
-	const char *path, char ret_value[VALUE_SIZE + 1], size_t *ret_len)
+static int value_read(int dir, const char *name, char ret_value[VALUE_SIZE + 1],
+	size_t *ret_len)
 {
+	int fd = file_open(dir, name);
 	size_t len;
-	int r = ttm_sysfs_bytes(path, ret_value, VALUE_SIZE, &len);
+	ssize_t n;
 
-	if (r < 0)
-		return r;
+	if (fd < 0)
+		return fd;
+	n = once_read(fd, ret_value, VALUE_SIZE + 1);
+	close(fd);
+	if (n < 0)
+		return (int)n;
+	len = (size_t)n;
+	if (len > VALUE_SIZE)
+		return -EMSGSIZE;
 	while (len && (ret_value[len - 1] == '\n' || ret_value[len - 1] == ' '))
 		len--;
 	ret_value[len] = '\0';
@@ -77,11 +108,11 @@ static int value_read(
 	return len ? 0 : -EBADMSG;
 }
 
-int ttm_sysfs_text(const char *path, char *ret_text, size_t size)
+int ttm_sysfs_text(int dir, const char *name, char *ret_text, size_t size)
 {
 	char value[VALUE_SIZE + 1];
 	size_t len, i;
-	int r = value_read(path, value, &len);
+	int r = value_read(dir, name, value, &len);
 
 	if (r < 0)
 		return r;
@@ -129,11 +160,11 @@ static int digits_parse(const char *text, unsigned base, uint64_t *ret_value)
 }
 
 /* A NUL within the value is seen as its end, and then as nonsense. */
-static int number_read(
-	const char *path, char ret_value[VALUE_SIZE + 1], const char **ret_text)
+static int number_read(int dir, const char *name,
+	char ret_value[VALUE_SIZE + 1], const char **ret_text)
 {
 	size_t len;
-	int r = value_read(path, ret_value, &len);
+	int r = value_read(dir, name, ret_value, &len);
 
 	if (r < 0)
 		return r;
@@ -141,22 +172,22 @@ static int number_read(
 	return strlen(ret_value) == len ? 0 : -EBADMSG;
 }
 
-int ttm_sysfs_unsigned(const char *path, uint64_t *ret_value)
+int ttm_sysfs_unsigned(int dir, const char *name, uint64_t *ret_value)
 {
 	char value[VALUE_SIZE + 1];
 	const char *text;
-	int r = number_read(path, value, &text);
+	int r = number_read(dir, name, value, &text);
 
 	return r < 0 ? r : digits_parse(text, 10, ret_value);
 }
 
-int ttm_sysfs_signed(const char *path, int64_t *ret_value)
+int ttm_sysfs_signed(int dir, const char *name, int64_t *ret_value)
 {
 	char value[VALUE_SIZE + 1];
 	const char *text;
 	uint64_t number;
 	bool negative;
-	int r = number_read(path, value, &text);
+	int r = number_read(dir, name, value, &text);
 
 	if (r < 0)
 		return r;
@@ -170,11 +201,11 @@ int ttm_sysfs_signed(const char *path, int64_t *ret_value)
 	return 0;
 }
 
-int ttm_sysfs_hex(const char *path, uint64_t *ret_value)
+int ttm_sysfs_hex(int dir, const char *name, uint64_t *ret_value)
 {
 	char value[VALUE_SIZE + 1];
 	const char *text;
-	int r = number_read(path, value, &text);
+	int r = number_read(dir, name, value, &text);
 
 	if (r < 0)
 		return r;
@@ -183,39 +214,44 @@ int ttm_sysfs_hex(const char *path, uint64_t *ret_value)
 	return digits_parse(text, 16, ret_value);
 }
 
-int ttm_sysfs_pci_link(const char *path, uint64_t *ret_address)
+int ttm_sysfs_pci_link(int dir, const char *name, uint64_t *ret_address)
 {
 	unsigned domain, bus, device, function;
 	char target[TTM_SYSFS_PATH_SIZE];
-	const char *name;
+	const char *last;
 	int end = 0;
-	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 
 	if (n < 0)
 		return -errno;
 	target[n] = '\0';
-	name = strrchr(target, '/');
-	name = name ? name + 1 : target;
-	if (sscanf(name, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function,
+	last = strrchr(target, '/');
+	last = last ? last + 1 : target;
+	if (sscanf(last, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function,
 		    &end) != 4 ||
-		name[end] != '\0' || device > 0x1f || function > 7)
+		last[end] != '\0' || device > 0x1f || function > 7)
 		return -EBADMSG;
 	*ret_address = TTMEM_PCI_ADDRESS(domain, bus, device, function);
 	return 0;
 }
 
-int ttm_sysfs_entry(const char *directory, const char *prefix,
-	char ret_path[TTM_SYSFS_PATH_SIZE])
+int ttm_sysfs_open_first(int dir, const char *name, const char *prefix)
 {
-	DIR *dir = opendir(directory);
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
+	DIR *list;
 	int r = -ENOENT;
 
-	if (!dir)
+	if (fd < 0)
 		return -errno;
-	while (r == -ENOENT && (entry = readdir(dir)))
+	list = fdopendir(fd);
+	if (!list) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (r == -ENOENT && (entry = readdir(list)))
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
-			r = ttm_sysfs_path(ret_path, directory, entry->d_name);
-	closedir(dir);
+			r = ttm_sysfs_open(fd, entry->d_name);
+	closedir(list);
 	return r;
 }

@@ -21,27 +21,34 @@
 int ttm_sysfs_path(char ret_path[TTM_SYSFS_PATH_SIZE], const char *directory,
 	const char *name);
 
+/*
+ * Names are below a directory that is open: a walk along long paths, many times a
+ * second, costs more than the reading.
+ */
+
+/* A directory, for nothing but that. Returns its descriptor or a negative errno. */
+int ttm_sysfs_open(int dir, const char *name);
+
 /* All of a file, at most `size` bytes: -EMSGSIZE beyond. */
-int ttm_sysfs_bytes(
-	const char *path, char *ret_bytes, size_t size, size_t *ret_len);
+int ttm_sysfs_bytes(int dir, const char *name, char *ret_bytes, size_t size,
+	size_t *ret_len);
 
 /* One line of text, zero-padded to `size` bytes. */
-int ttm_sysfs_text(const char *path, char *ret_text, size_t size);
+int ttm_sysfs_text(int dir, const char *name, char *ret_text, size_t size);
 
 /* Decimal; never all ones, which is unknown. */
-int ttm_sysfs_unsigned(const char *path, uint64_t *ret_value);
+int ttm_sysfs_unsigned(int dir, const char *name, uint64_t *ret_value);
 
 /* Decimal with a sign; never INT64_MIN. */
-int ttm_sysfs_signed(const char *path, int64_t *ret_value);
+int ttm_sysfs_signed(int dir, const char *name, int64_t *ret_value);
 
 /* Hexadecimal, with or without 0x; never all ones. */
-int ttm_sysfs_hex(const char *path, uint64_t *ret_value);
+int ttm_sysfs_hex(int dir, const char *name, uint64_t *ret_value);
 
 /* The PCI address that is the last part of what a link says. */
-int ttm_sysfs_pci_link(const char *path, uint64_t *ret_address);
+int ttm_sysfs_pci_link(int dir, const char *name, uint64_t *ret_address);
 
-/* The first entry of a directory whose name starts so. -ENOENT: none. */
-int ttm_sysfs_entry(const char *directory, const char *prefix,
-	char ret_path[TTM_SYSFS_PATH_SIZE]);
+/* The first directory in a directory whose name starts so, as ttm_sysfs_open(). */
+int ttm_sysfs_open_first(int dir, const char *name, const char *prefix);
 
 #endif

@@ -61,7 +61,8 @@ struct ttm_telemetry {
 	void (*log)(int priority, const char *text);
 	int stop_fd; /* readable for ever once it is time to end */
 	pthread_t scout;
-	bool refused; /* a device has no worker: told once */
+	bool refused;    /* a device has no worker: told once */
+	uint64_t places; /* used ever; the scout stores, the drain loads */
 	struct worker workers[TTM_WORKERS_MAX];
 };
 
@@ -100,6 +101,12 @@ static void report_hand_over(void *context)
 	if (size)
 		memcpy(report->holders, probe->holders.items, size);
 	report_replace(worker, report);
+}
+
+size_t ttm_telemetry_places(const struct ttm_telemetry *telemetry)
+{
+	/* relaxed: one more is seen a moment later */
+	return (size_t)ttm_load(&telemetry->places);
 }
 
 const struct ttm_report *ttm_telemetry_report(
@@ -225,6 +232,9 @@ static void device_see(
 		vacant->number = number;
 		vacant->device = st->st_dev;
 		vacant->inode = st->st_ino;
+		i = (size_t)(vacant - telemetry->workers) + 1;
+		if (i > telemetry->places)
+			ttm_store(&telemetry->places, i); /* relaxed: a count */
 		r = worker_start(vacant, number);
 	}
 	if (r < 0)

@@ -58,6 +58,9 @@ int ttm_telemetry_new(const struct ttm_telemetry_config *config,
  */
 void ttm_telemetry_free(struct ttm_telemetry **telemetry);
 
+/* Workers from this number on have never had a device. Any thread. */
+size_t ttm_telemetry_places(const struct ttm_telemetry *telemetry);
+
 /*
  * What worker number `place` found last; NULL: it has no device, or nothing yet.
  * *ret_busy_ns: a read has not returned since then, 0: none that would be worth

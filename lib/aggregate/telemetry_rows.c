@@ -17,7 +17,8 @@ struct shown {
 	uint64_t serial; /* of the report, 0: nothing is shown */
 	uint64_t busy_ns;
 	uint64_t row;
-	struct ttm_chip *chip; /* NULL: not to be identified */
+	struct ttm_chip *chip;         /* NULL: not to be identified */
+	struct ttm_device_facts facts; /* that said so */
 	struct ttm_holder_row *holders;
 	size_t holders_len;
 };
@@ -97,9 +98,16 @@ static void chip_assign(struct ttm_telemetry_rows *rows, struct shown *shown,
 	struct ttm_device_facts facts;
 
 	facts_of(row, &facts);
+	/* An id is for ever; an address means who is there now. */
+	if (before && (facts.known & TTM_FACT_CHIP_ID) &&
+		memcmp(&facts, &shown->facts, sizeof(facts)) == 0)
+		return;
+	shown->facts = facts;
 	shown->chip = ttm_chip_see(&output->chips, &facts);
-	if (shown->chip != before)
-		chip_leave(rows, output, before);
+	if (shown->chip == before)
+		return;
+	chip_leave(rows, output, before);
+	output->changed = true;
 }
 
 /* -- holders ------------------------------------------------------------------ */
@@ -191,6 +199,7 @@ static void holders_take(struct shown *shown, const struct ttm_report *report,
 	size_t i;
 
 	if (!holders_are_same(shown, report)) {
+		output->changed = true;
 		holders_hide(shown, output);
 		shown->holders = calloc(
 			report->holders_len, sizeof(*shown->holders));
@@ -261,6 +270,9 @@ static void device_show(struct ttm_telemetry_rows *rows, struct shown *shown,
 		output->memory_errors++;
 		return;
 	}
+	/* New values wait for the publication that every second has. */
+	if (!shown->serial || busy_ns != shown->busy_ns)
+		output->changed = true;
 	shown->serial = report->serial;
 	shown->busy_ns = busy_ns;
 	chip_assign(rows, shown, &row, output);
@@ -268,7 +280,6 @@ static void device_show(struct ttm_telemetry_rows *rows, struct shown *shown,
 	row.busy_ns = busy_ns;
 	ttm_image_set(output->image, TTM_TABLE_TELEMETRY, shown->row, &row);
 	holders_take(shown, report, output);
-	output->changed = true;
 }
 
 void ttm_telemetry_rows_show(struct ttm_telemetry_rows *rows,
@@ -276,9 +287,9 @@ void ttm_telemetry_rows_show(struct ttm_telemetry_rows *rows,
 	struct ttm_output *output, uint64_t now_ns)
 {
 	bool changed = now_ns - rows->reporting_ns >= REPORTING_INTERVAL_NS;
-	size_t i;
+	size_t places = ttm_telemetry_places(telemetry), i;
 
-	for (i = 0; i < TTM_WORKERS_MAX; i++) {
+	for (i = 0; i < places; i++) {
 		struct shown *shown = &rows->shown[i];
 		const struct ttm_report *report;
 		uint64_t busy_ns;

@@ -175,6 +175,7 @@ static void test_nothing_at_all(void)
 {
 	size_t i;
 
+	ttm_probe_drop(&probe);
 	ttm_probe_init(&probe, tree_sysfs, tree_proc, 7);
 	row_read();
 	for (i = 0; i < VALUES; i++) {
