@@ -47,6 +47,7 @@ TTMEM_BEGIN
 /* No row: in fields that are an index into another array of the snapshot. */
 #define TTMEM_NONE UINT64_MAX
 #define TTMEM_HEADROOM_UNKNOWN INT64_MIN
+#define TTMEM_TEMPERATURE_UNKNOWN INT64_MIN
 
 /* -- values and their names ------------------------------------------------- */
 
@@ -100,6 +101,37 @@ enum ttmem_distribution {
 	TTMEM_DISTRIBUTION_LIFETIME_NS = 1 /* of an object that was freed */
 };
 
+/* Where the capacities of a device come from. */
+enum ttmem_capacity {
+	TTMEM_CAPACITY_TOLD = 1, /* by the processes that opened it */
+	TTMEM_CAPACITY_BOARD =
+		2 /* some by none: boards of that name have them */
+};
+
+/* What is read about a device of the driver, each with its age and error. */
+enum ttmem_reading {
+	TTMEM_READING_CHIP_ID = 0,
+	TTMEM_READING_PCI_ADDRESS = 1,
+	TTMEM_READING_ARCH = 2,
+	TTMEM_READING_CARD_TYPE = 3,
+	TTMEM_READING_SERIAL = 4,
+	TTMEM_READING_FIRMWARE = 5,
+	TTMEM_READING_SENSOR = 6,
+	TTMEM_READING_AICLK = 7,
+	TTMEM_READING_AXICLK = 8,
+	TTMEM_READING_ARCCLK = 9,
+	TTMEM_READING_HEARTBEAT = 10,
+	TTMEM_READING_THERM_TRIPS = 11,
+	TTMEM_READING_TEMPERATURE = 12,
+	TTMEM_READING_TEMPERATURE_MAX = 13,
+	TTMEM_READING_POWER = 14,
+	TTMEM_READING_POWER_MAX = 15,
+	TTMEM_READING_CURRENT = 16,
+	TTMEM_READING_VOLTAGE = 17,
+	TTMEM_READING_FAN = 18,
+	TTMEM_READING_HOLDERS = 19
+};
+
 /* The sets of values that have names. */
 enum ttmem_names {
 	TTMEM_NAMES_FIGURE = 0,        /* enum ttmem_figure */
@@ -113,7 +145,9 @@ enum ttmem_names {
 	TTMEM_NAMES_PROCESS = 8,       /* enum ttmem_process_state */
 	TTMEM_NAMES_CLASS = 9,         /* enum ttmem_class */
 	TTMEM_NAMES_DISTRIBUTION = 10, /* enum ttmem_distribution */
-	TTMEM_NAMES_SETS = 11,
+	TTMEM_NAMES_CAPACITY = 11,     /* enum ttmem_capacity */
+	TTMEM_NAMES_READING = 12,      /* enum ttmem_reading */
+	TTMEM_NAMES_SETS = 13,
 	TTMEM_NAMES_FORCE_32BIT = 0x7fffffff
 };
 
@@ -145,6 +179,7 @@ TTMEM_API int ttmem_name_parse(
 #define TTMEM_REASONS 16
 #define TTMEM_KERNEL_TYPES 3
 #define TTMEM_KINDS 5
+#define TTMEM_READINGS 24
 
 struct ttmem_info_row {
 	uint64_t source; /* enum ttmem_source, when the snapshot was taken */
@@ -263,6 +298,8 @@ struct ttmem_device_row {
 	uint64_t failures[TTMEM_KINDS];
 	uint64_t ring_bytes[TTMEM_KERNEL_TYPES]; /* not in l1_use */
 	struct ttmem_sums figures[TTMEM_FIGURES];
+	uint64_t
+		capacity_source; /* enum ttmem_capacity; unknown: there is none */
 };
 
 struct ttmem_process_row {
@@ -377,6 +414,60 @@ struct ttmem_untracked_row {
 	uint64_t alive; /* flag */
 };
 
+/*
+ * A device of the driver, read without opening it. A value is unknown, a text NULL,
+ * while it could not be read: `errors` says why. A read may block for long: then
+ * values stay what they were, and `ages_ns` says how old they are.
+ */
+struct ttmem_telemetry_row {
+	uint64_t device; /* index */
+	uint64_t number; /* N of /dev/tenstorrent/N; changes over resets */
+	uint64_t chip_id;
+	uint64_t pci_address; /* TTMEM_PCI_ADDRESS() */
+	const char *arch;
+	const char *card_type;
+	const char *serial;
+	const char *firmware;
+	const char *sensor; /* name of the hwmon device */
+	uint64_t aiclk_mhz;
+	uint64_t axiclk_mhz;
+	uint64_t arcclk_mhz;
+	uint64_t heartbeat;
+	uint64_t heartbeat_ns; /* when it was seen to move */
+	uint64_t therm_trips;
+	int64_t temperature_mc; /* thousandths of a degree Celsius; unknown:
+				 * TTMEM_TEMPERATURE_UNKNOWN */
+	int64_t temperature_max_mc;
+	uint64_t power_uw;
+	uint64_t power_max_uw;
+	uint64_t current_ma;
+	uint64_t voltage_mv;
+	uint64_t fan_rpm;
+	uint64_t holders;          /* processes that have it open */
+	uint64_t holders_hidden;   /* open files of processes not seen */
+	uint64_t holders_unlisted; /* holders beyond what is listed */
+	uint64_t rounds;           /* times that all of it was read */
+	uint64_t busy_ns;          /* since then a read has not returned */
+	uint64_t times_ns[TTMEM_READINGS]; /* of the last success */
+	uint64_t ages_ns[TTMEM_READINGS];  /* at the moment of the figures */
+	uint64_t errors[TTMEM_READINGS];   /* errno of the last try, or 0 */
+};
+
+/* A process that has a device open, whether it reports or not. */
+struct ttmem_holder_row {
+	uint64_t telemetry; /* index */
+	uint64_t device;    /* index */
+	uint64_t process;   /* index: the same one, if it reports */
+	uint64_t reporting; /* flag */
+	uint64_t pid;       /* in ttmemd's pid namespace */
+	uint64_t uid;
+	uint64_t start_time;
+	uint64_t seen_ns; /* for the first time */
+	const char *comm;
+	const char *const *cmdline; /* cmdline_len arguments */
+	uint64_t cmdline_len;
+};
+
 /* Bytes at one moment, and the most within the interval that it ends. */
 struct ttmem_point {
 	uint64_t time_ns;
@@ -469,6 +560,14 @@ TTMEM_API const struct ttmem_quarantined_row *ttmem_snapshot_quarantined(
 TTMEM_API size_t ttmem_snapshot_untracked_len(
 	const struct ttmem_snapshot *snapshot);
 TTMEM_API const struct ttmem_untracked_row *ttmem_snapshot_untracked(
+	const struct ttmem_snapshot *snapshot, uint64_t index);
+TTMEM_API size_t ttmem_snapshot_telemetry_len(
+	const struct ttmem_snapshot *snapshot);
+TTMEM_API const struct ttmem_telemetry_row *ttmem_snapshot_telemetry(
+	const struct ttmem_snapshot *snapshot, uint64_t index);
+TTMEM_API size_t ttmem_snapshot_holders_len(
+	const struct ttmem_snapshot *snapshot);
+TTMEM_API const struct ttmem_holder_row *ttmem_snapshot_holder(
 	const struct ttmem_snapshot *snapshot, uint64_t index);
 TTMEM_API size_t ttmem_snapshot_histories_len(
 	const struct ttmem_snapshot *snapshot);

@@ -2,7 +2,7 @@
 /* event -> lane -> [drain] -> apply -> publish -> read -> render */
 /*
  * What ttmemd's threads share: the directories it knows and the process segments
- * it has open. Two threads:
+ * it has open. Two threads (those of telemetry.h have no part in it):
  *
  *   watch  finds directories and segments, and tells who lives; it does whatever
  *          may be slow: opens, locks, /proc
@@ -90,9 +90,9 @@ struct ttm_attached {
 	 */
 	uint64_t fate;     /* enum ttm_fate */
 	uint64_t vanished; /* 1: its name is gone though it lives */
+	uint32_t pid;      /* in ttmemd's pid namespace, 0: not known */
 	/* The watch's own. */
-	int pidfd;    /* -1: none */
-	uint32_t pid; /* in ttmemd's pid namespace, 0: not known */
+	int pidfd; /* -1: none */
 	uint64_t checked_ns;
 	/* The drain's own; NULL until it has looked at it. */
 	struct ttm_process *process;

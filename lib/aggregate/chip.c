@@ -6,10 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/boards.h"
+
 /* Identified chips that nobody uses: so many are remembered. */
 #define UNUSED_MOST 64u
 
 #define KNOWS(facts, fact) (((facts)->known & (fact)) != 0)
+#define CAPACITIES                                                             \
+	(TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE | TTM_FACT_CORES)
 
 /* -- identity ---------------------------------------------------------------- */
 
@@ -49,7 +53,7 @@ static struct ttm_chip *chip_by_address(
 }
 
 static struct ttm_chip *chip_by_logical(
-	struct ttm_chips *chips, uint32_t logical)
+	struct ttm_chips *chips, uint64_t logical)
 {
 	struct ttm_chip *chip;
 
@@ -70,7 +74,7 @@ static enum ttm_identity identity_of(const struct ttm_device_facts *facts)
 }
 
 static struct ttm_chip *chip_find(struct ttm_chips *chips,
-	const struct ttm_device_facts *facts, uint32_t logical)
+	const struct ttm_device_facts *facts, uint64_t logical)
 {
 	switch (identity_of(facts)) {
 	case TTM_IDENTITY_CHIP:
@@ -118,8 +122,31 @@ static void facts_merge(
 	facts->known |= told->known;
 }
 
+/* What nobody told is as on every board of that name. */
+static void capacities_assume(struct ttm_device_row *total)
+{
+	struct ttm_device_facts *facts = &total->facts;
+	const struct ttm_board *board = NULL;
+	uint64_t wanted = (CAPACITIES & ~facts->known) | total->by_board;
+	char name[sizeof(facts->board)];
+
+	memcpy(name, facts->board, sizeof(name));
+	if (wanted && KNOWS(facts, TTM_FACT_BOARD))
+		board = ttm_board_find(name, sizeof(name));
+	if (!board)
+		return;
+	if (wanted & TTM_FACT_DRAM_BYTES)
+		facts->dram_bytes = board->dram_bytes;
+	if (wanted & TTM_FACT_L1_BYTES_PER_CORE)
+		facts->l1_bytes_per_core = board->l1_bytes_per_core;
+	if (wanted & TTM_FACT_CORES)
+		facts->cores = board->cores;
+	facts->known |= wanted;
+	total->by_board = wanted;
+}
+
 static struct ttm_chip *chip_new(struct ttm_chips *chips,
-	const struct ttm_device_facts *facts, uint32_t logical)
+	const struct ttm_device_facts *facts, uint64_t logical)
 {
 	struct ttm_chip *chip = calloc(1, sizeof(*chip)), **end;
 
@@ -141,25 +168,60 @@ static struct ttm_chip *chip_new(struct ttm_chips *chips,
 	return chip;
 }
 
-struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
-	const struct ttm_device_facts *facts, uint32_t logical)
+/* The one that they mean, made if there is none; NULL: no memory. */
+static struct ttm_chip *chip_obtain(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint64_t logical)
 {
 	struct ttm_chip *chip = chip_find(chips, facts, logical);
-	struct ttm_device_facts before;
 
 	if (!chip)
 		chip = chip_new(chips, facts, logical);
-	if (!chip) {
+	if (!chip)
 		chips->memory_errors++;
-		return NULL;
-	}
-	before = chip->total.facts;
+	return chip;
+}
+
+static void chip_learn(struct ttm_chips *chips, struct ttm_chip *chip,
+	const struct ttm_device_facts *facts)
+{
+	const struct ttm_device_facts before = chip->total.facts;
+
 	facts_merge(&chip->total.facts, facts);
 	/* Somebody who tells the address alone may mean another one from now on. */
 	if (((chip->total.facts.known ^ before.known) & TTM_FACT_PCI_ADDRESS) ||
 		chip->total.facts.pci_address != before.pci_address)
 		chips->identities_changed = true;
+	chip->total.by_board &= ~facts->known;
+	capacities_assume(&chip->total);
 	chip->changed = true;
+}
+
+struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint64_t logical)
+{
+	struct ttm_chip *chip = chip_obtain(chips, facts, logical);
+
+	if (!chip)
+		return NULL;
+	chip_learn(chips, chip, facts);
+	chip->claimed = true;
+	return chip;
+}
+
+struct ttm_chip *ttm_chip_see(
+	struct ttm_chips *chips, const struct ttm_device_facts *facts)
+{
+	struct ttm_device_facts news = *facts;
+	struct ttm_chip *chip;
+
+	if (identity_of(facts) == TTM_IDENTITY_LOGICAL)
+		return NULL;
+	chip = chip_obtain(chips, facts, TTMEM_UNKNOWN);
+	if (!chip)
+		return NULL;
+	news.known &= ~chip->total.facts.known;
+	if (news.known) /* asked every second, and hardly ever */
+		chip_learn(chips, chip, &news);
 	return chip;
 }
 
@@ -218,7 +280,8 @@ static void chip_hide(struct ttm_chips *chips, struct ttm_chip *chip)
 
 /*
  * One that was known by its logical id until somebody told more was never a device
- * of its own. And nobody shall fill our memory by making up chips.
+ * of its own, and one that only the driver told of goes with it. And nobody shall
+ * fill our memory by making up chips.
  */
 static void unused_drop(struct ttm_chips *chips)
 {
@@ -229,13 +292,15 @@ static void unused_drop(struct ttm_chips *chips)
 		unused += !chip->users;
 	for (at = &chips->first; (chip = *at);) {
 		if (chip->users ||
-			(chip->total.identity != TTM_IDENTITY_LOGICAL &&
-				unused <= UNUSED_MOST)) {
+			(chip->claimed && unused <= UNUSED_MOST &&
+				chip->total.identity != TTM_IDENTITY_LOGICAL)) {
 			at = &chip->next;
 			continue;
 		}
 		unused--;
 		*at = chip->next;
+		/* Whoever tells its address alone may mean another one now. */
+		chips->identities_changed = true;
 		chip_hide(chips, chip);
 		chip_free(chip);
 	}

@@ -5,6 +5,9 @@
  * address; those that tell neither are merged by logical id, visibly, and never with
  * one that tells. Sums over its shares are kept by adding what a share says now
  * and subtracting what it said before: integers, so nothing drifts.
+ *
+ * Devices that only the driver tells of are chips, too. Capacities that nobody told
+ * are those of the board, and marked.
  */
 #ifndef TTM_AGGREGATE_CHIP_H
 #define TTM_AGGREGATE_CHIP_H
@@ -32,6 +35,7 @@ struct ttm_chip {
 	struct ttm_device_row total; /* as published, or about to be */
 	bool changed;
 	bool shares_changed; /* headroom, label: to be looked up again */
+	bool claimed;        /* a process, or a predecessor, told of it */
 	uint64_t history_rows[TTM_RESOLUTIONS];
 	uint64_t dram_max[TTM_RESOLUTIONS]; /* since the last point */
 	uint64_t l1_max[TTM_RESOLUTIONS];
@@ -55,15 +59,23 @@ void ttm_chips_free(struct ttm_chips *chips);
 
 /* The chip that these facts mean, made if there is none. NULL: no memory. */
 struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
-	const struct ttm_device_facts *facts, uint32_t logical);
+	const struct ttm_device_facts *facts, uint64_t logical);
+
+/*
+ * The same for a device that the driver has, which has no logical id: what processes
+ * told stays as they told it. NULL if neither chip id nor PCI address is known, or
+ * without memory.
+ */
+struct ttm_chip *ttm_chip_see(
+	struct ttm_chips *chips, const struct ttm_device_facts *facts);
 
 /* The identity under which ttm_chip_get() would find it again. */
 struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
 
 /*
  * Makes a place that keeps a chip point to `to`, or to none. A chip that no place
- * points to any more goes with the next publication, unless it is identified: of
- * those the last 64 stay, with their past.
+ * points to any more goes with the next publication; of those that are identified
+ * and that a process told of, 64 stay, with their past.
  */
 void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to);
 

@@ -304,6 +304,8 @@ void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns)
 
 	chips->tick++;
 	for (chip = chips->first; chip; chip = chip->next) {
+		if (!chip->claimed)
+			continue; /* no process has ever used it */
 		rates_set(chip);
 		for (at = 0; at < TTM_RESOLUTIONS; at++)
 			if (chips->tick % resolutions[at].seconds == 0)

@@ -71,6 +71,8 @@ int ttm_engine_new(
 	if (ttm_image_new(&engine->output.image) < 0)
 		goto fail;
 	engine->output.chips.image = engine->output.image;
+	if (ttm_telemetry_rows_new(&engine->telemetry_rows) < 0)
+		goto fail;
 	engine->health_row = ttm_image_add(
 		engine->output.image, TTM_TABLE_HEALTH);
 	memset(&publisher, 0, sizeof(publisher));
@@ -116,6 +118,7 @@ void ttm_engine_free(struct ttm_engine **engine)
 	ttm_chips_free(&(*engine)->output.chips);
 	ttm_image_free(&(*engine)->output.image);
 	ttm_view_copy_free(&(*engine)->previous);
+	ttm_telemetry_rows_free(&(*engine)->telemetry_rows);
 	free((*engine)->marker_rows);
 	free((*engine)->awake);
 	free(*engine);
@@ -397,6 +400,15 @@ static uint64_t publish_due(const struct ttm_engine *engine)
 	return engine->published_ns + ttm_engine_publish_interval(engine);
 }
 
+/* Takes what the workers have left; what they wait for is their business. */
+static void telemetry_show(struct ttm_engine *engine, uint64_t now_ns)
+{
+	if (engine->config.telemetry)
+		ttm_telemetry_rows_show(engine->telemetry_rows,
+			engine->config.telemetry, engine->config.registry,
+			&engine->output, now_ns);
+}
+
 /* Returns when the next round is due. */
 static uint64_t engine_round(struct ttm_engine *engine)
 {
@@ -408,6 +420,7 @@ static uint64_t engine_round(struct ttm_engine *engine)
 		engine->slow_ns = now_ns;
 		ttm_engine_directories(engine, now_ns);
 		ttm_engine_markers(engine);
+		telemetry_show(engine, now_ns);
 	}
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);

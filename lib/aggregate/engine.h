@@ -14,10 +14,12 @@
 #include "aggregate/attached.h"
 
 struct ttm_engine;
+struct ttm_telemetry;
 
 struct ttm_engine_config {
 	struct ttm_registry *registry;
-	int directory_fd; /* where `aggregate` goes */
+	const struct ttm_telemetry *telemetry; /* NULL: none; outlives it */
+	int directory_fd;                      /* where `aggregate` goes */
 	enum ttm_aggregate_mode mode;
 	uint32_t file_mode;
 	uint32_t group; /* of the aggregate; (uint32_t)-1: leave it */

@@ -7,6 +7,7 @@
 #include "aggregate/drain.h"
 #include "aggregate/engine.h"
 #include "aggregate/output.h"
+#include "aggregate/telemetry_rows.h"
 #include "shm/view.h"
 
 struct ttm_engine {
@@ -52,6 +53,7 @@ struct ttm_engine {
 	uint64_t idle_cost_ns;       /* of one of them */
 	uint64_t asleep_interval_ns; /* between looks at the long silent */
 	const struct ttm_markers *markers; /* as shown; only compared */
+	struct ttm_telemetry_rows *telemetry_rows;
 	uint64_t *marker_rows;
 	size_t marker_rows_len;
 };

@@ -36,6 +36,8 @@ static const struct {
 	[TTM_TABLE_HISTORY_1M] = { HISTORY_STRIDE(TTM_HISTORY_1M), 4 },
 	[TTM_TABLE_DISTRIBUTIONS] = { sizeof(struct ttm_distribution_row), 16 },
 	[TTM_TABLE_POSITIONS] = { sizeof(struct ttm_position_row), 128 },
+	[TTM_TABLE_TELEMETRY] = { sizeof(struct ttm_telemetry_row), 4 },
+	[TTM_TABLE_HOLDERS] = { sizeof(struct ttm_holder_row), 8 },
 };
 
 /* What is known about a row's place, apart from the row: that is zero if unused. */

@@ -76,7 +76,7 @@ static void pidfd_keep(struct ttm_watch *watch, struct ttm_attached *attached,
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	attached->pid = pid;
+	ttm_store32(&attached->pid, pid); /* relaxed: a number by itself */
 	attached->pidfd = pidfd;
 	event.data.u64 = attached->inode;
 	/* If that fails, the look of every second finds out. */

@@ -20,12 +20,17 @@ static struct ttm_chip *chip_resumed(struct ttm_engine *engine, uint64_t device)
 {
 	const struct ttm_device_row *row = ttm_view_row(
 		&engine->previous, TTM_TABLE_DEVICES, device);
+	struct ttm_device_facts facts;
 
 	if (!row || row->identity < TTM_IDENTITY_CHIP ||
 		row->identity > TTM_IDENTITY_LOGICAL)
 		return NULL;
+	if (row->logical == TTMEM_UNKNOWN)
+		return NULL; /* only the driver told of it, and will again */
+	facts = row->facts;
+	facts.known &= ~row->by_board; /* nobody told them */
 	return ttm_chip_get(
-		&engine->output.chips, &row->facts, (uint32_t)row->logical);
+		&engine->output.chips, &facts, (uint32_t)row->logical);
 }
 
 static void devices_resume(struct ttm_engine *engine)

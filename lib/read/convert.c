@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/convert_row.h"
+
 #define SILENT_NS 10000000000ull
 
 uint64_t ttm_convert_tables(uint32_t flags)
@@ -14,7 +16,8 @@ uint64_t ttm_convert_tables(uint32_t flags)
 		1u << TTM_TABLE_DEVICES | 1u << TTM_TABLE_PROCESSES |
 		1u << TTM_TABLE_SHARES | 1u << TTM_TABLE_NAMES |
 		1u << TTM_TABLE_MARKS | 1u << TTM_TABLE_FAILURES |
-		1u << TTM_TABLE_QUARANTINE | 1u << TTM_TABLE_UNTRACKED;
+		1u << TTM_TABLE_QUARANTINE | 1u << TTM_TABLE_UNTRACKED |
+		1u << TTM_TABLE_TELEMETRY | 1u << TTM_TABLE_HOLDERS;
 
 	if (flags & TTMEM_SNAPSHOT_HISTORIES)
 		tables |= 1u << TTM_TABLE_HISTORY_1S |
@@ -97,28 +100,6 @@ int ttm_convert_scope(
 
 /* -- one row ------------------------------------------------------------------ */
 
-/* The tables that indices of a record stand for. */
-#define REF_TTM_RECORD_DIRECTORIES TTM_TABLE_DIRECTORIES
-#define REF_TTM_RECORD_DEVICES TTM_TABLE_DEVICES
-#define REF_TTM_RECORD_PROCESSES TTM_TABLE_PROCESSES
-#define REF_TTM_RECORD_SHARES TTM_TABLE_SHARES
-
-#define FROM_OWN(name, of)
-#define FROM_SAME(name, of) to->name = row->name;
-#define FROM_SOME(name, of) to->name = row->name ? row->name : TTMEM_UNKNOWN;
-#define FROM_FLAG(name, of) to->name = ttm_flag_or_unknown(row->name);
-#define FROM_NAMED(name, of) to->name = ttm_named_or_unknown(of, row->name);
-#define FROM_REF(name, of) to->name = ttm_convert_ref(c, REF_##of, row->name);
-#define FROM_TEXT(name, of)                                                    \
-	to->name = ttm_pool_text(                                              \
-		&c->snapshot->pool, row->name, sizeof(row->name));             \
-	if (!to->name)                                                         \
-		return -ENOMEM;
-#define FROM_COPY(name, of)                                                    \
-	_Static_assert(sizeof(to->name) == sizeof(row->name), #name);          \
-	memcpy(&to->name, &row->name, sizeof(to->name));
-#define FIELD(kind, name, from, of) FROM_##from(name, of)
-
 static int health_convert(const struct ttm_convert *c,
 	const struct ttm_health_row *row, struct ttmem_health_row *to)
 {
@@ -178,11 +159,26 @@ static void device_facts(
 		to->l1_bytes = TTMEM_UNKNOWN;
 }
 
+#define CAPACITIES                                                             \
+	(TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE | TTM_FACT_CORES)
+
+static void device_capacity_source(
+	const struct ttm_device_row *row, struct ttmem_device_row *to)
+{
+	uint64_t known = row->facts.known & CAPACITIES;
+
+	if (known)
+		to->capacity_source = known & row->by_board ?
+			TTMEM_CAPACITY_BOARD :
+			TTMEM_CAPACITY_TOLD;
+}
+
 static int device_convert(const struct ttm_convert *c,
 	const struct ttm_device_row *row, struct ttmem_device_row *to)
 {
 #include "read/device.def"
 	device_facts(&row->facts, to);
+	device_capacity_source(row, to);
 	to->clash_process = ttm_convert_ref(
 		c, TTM_TABLE_PROCESSES, row->clash_process);
 	if (to->clash_process != TTMEM_NONE)
@@ -190,9 +186,8 @@ static int device_convert(const struct ttm_convert *c,
 	return device_texts(c, &row->facts, to);
 }
 
-/* Arguments, each ended by NUL; what is behind the last is padding. */
-static int cmdline_convert(const struct ttm_convert *c, const char *bytes,
-	size_t size, struct ttmem_process_row *to)
+int ttm_convert_arguments(const struct ttm_convert *c, const char *bytes,
+	size_t size, const char *const **ret_arguments, uint64_t *ret_len)
 {
 	const char **arguments;
 	size_t len = 0, at, i;
@@ -201,6 +196,7 @@ static int cmdline_convert(const struct ttm_convert *c, const char *bytes,
 		size--;
 	for (at = 0; at < size; at += strnlen(bytes + at, size - at) + 1)
 		len++;
+	*ret_len = len;
 	if (len == 0)
 		return 0;
 	arguments = ttm_pool_take(&c->snapshot->pool, len * sizeof(*arguments));
@@ -213,8 +209,7 @@ static int cmdline_convert(const struct ttm_convert *c, const char *bytes,
 			return -ENOMEM;
 		at += strnlen(bytes + at, size - at) + 1;
 	}
-	to->cmdline = arguments;
-	to->cmdline_len = len;
+	*ret_arguments = arguments;
 	return 0;
 }
 
@@ -237,7 +232,8 @@ static int process_convert(const struct ttm_convert *c,
 	to->state = process_is_silent(c, row) ?
 		(uint64_t)TTMEM_PROCESS_SILENT :
 		ttm_named_or_unknown(TTMEM_NAMES_PROCESS, row->state);
-	return cmdline_convert(c, row->cmdline, sizeof(row->cmdline), to);
+	return ttm_convert_arguments(c, row->cmdline, sizeof(row->cmdline),
+		&to->cmdline, &to->cmdline_len);
 }
 
 static int share_convert(const struct ttm_convert *c,
@@ -351,6 +347,10 @@ static int row_convert(const struct ttm_convert *c, enum ttm_table_id table,
 		return quarantined_convert(c, row, to);
 	case TTM_TABLE_UNTRACKED:
 		return untracked_convert(c, row, to);
+	case TTM_TABLE_TELEMETRY:
+		return ttm_convert_telemetry(c, row, to);
+	case TTM_TABLE_HOLDERS:
+		return ttm_convert_holder(c, row, to);
 	case TTM_TABLE_DISTRIBUTIONS:
 		return distribution_convert(c, row, to);
 	default:
@@ -372,6 +372,8 @@ static const struct {
 	{ TTM_TABLE_FAILURES, TTM_RECORD_FAILURES },
 	{ TTM_TABLE_QUARANTINE, TTM_RECORD_QUARANTINE },
 	{ TTM_TABLE_UNTRACKED, TTM_RECORD_UNTRACKED },
+	{ TTM_TABLE_TELEMETRY, TTM_RECORD_TELEMETRY },
+	{ TTM_TABLE_HOLDERS, TTM_RECORD_HOLDERS },
 	{ TTM_TABLE_DISTRIBUTIONS, TTM_RECORD_DISTRIBUTIONS },
 	{ TTM_TABLE_HISTORY_1S, TTM_RECORD_HISTORIES },
 	{ TTM_TABLE_HISTORY_10S, TTM_RECORD_HISTORIES },

@@ -32,6 +32,20 @@ uint64_t ttm_convert_ref(
 int ttm_convert_scope(
 	const struct ttm_convert *c, uint64_t ref, const char **ret_text);
 
+/*
+ * Arguments, each ended by NUL; what is behind the last is padding. Returns 0 or
+ * -ENOMEM.
+ */
+int ttm_convert_arguments(const struct ttm_convert *c, const char *bytes,
+	size_t size, const char *const **ret_arguments, uint64_t *ret_len);
+
+/* -- convert_telemetry.c; 0 or -ENOMEM -------------------------------------------- */
+
+int ttm_convert_telemetry(const struct ttm_convert *c,
+	const struct ttm_telemetry_row *row, struct ttmem_telemetry_row *to);
+int ttm_convert_holder(const struct ttm_convert *c,
+	const struct ttm_holder_row *row, struct ttmem_holder_row *to);
+
 /* A value that has no name here is a newer ttmemd's, or nonsense. */
 static inline uint64_t ttm_named_or_unknown(
 	enum ttmem_names set, uint64_t value)

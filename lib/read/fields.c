@@ -89,6 +89,18 @@ static const struct ttm_field untracked_fields[] = {
 };
 #undef ROW
 
+#define ROW ttmem_telemetry_row
+static const struct ttm_field telemetry_fields[] = {
+#include "read/telemetry.def"
+};
+#undef ROW
+
+#define ROW ttmem_holder_row
+static const struct ttm_field holder_fields[] = {
+#include "read/holder.def"
+};
+#undef ROW
+
 #define ROW ttmem_history_row
 static const struct ttm_field history_fields[] = {
 #include "read/history.def"
@@ -115,6 +127,9 @@ static const struct ttm_field point_fields[] = {
 
 _Static_assert(offsetof(struct ttmem_process_row, cmdline_len) ==
 		offsetof(struct ttmem_process_row, cmdline) + sizeof(void *),
+	"");
+_Static_assert(offsetof(struct ttmem_holder_row, cmdline_len) ==
+		offsetof(struct ttmem_holder_row, cmdline) + sizeof(void *),
 	"");
 _Static_assert(offsetof(struct ttmem_history_row, points_len) ==
 		offsetof(struct ttmem_history_row, points) + sizeof(void *),

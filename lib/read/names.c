@@ -93,6 +93,34 @@ static const char *const distributions[] = {
 	[TTMEM_DISTRIBUTION_LIFETIME_NS] = "lifetime_ns",
 };
 
+static const char *const capacities[] = {
+	[TTMEM_CAPACITY_TOLD] = "told",
+	[TTMEM_CAPACITY_BOARD] = "board",
+};
+
+static const char *const readings[] = {
+	[TTMEM_READING_CHIP_ID] = "chip_id",
+	[TTMEM_READING_PCI_ADDRESS] = "pci_address",
+	[TTMEM_READING_ARCH] = "arch",
+	[TTMEM_READING_CARD_TYPE] = "card_type",
+	[TTMEM_READING_SERIAL] = "serial",
+	[TTMEM_READING_FIRMWARE] = "firmware",
+	[TTMEM_READING_SENSOR] = "sensor",
+	[TTMEM_READING_AICLK] = "aiclk_mhz",
+	[TTMEM_READING_AXICLK] = "axiclk_mhz",
+	[TTMEM_READING_ARCCLK] = "arcclk_mhz",
+	[TTMEM_READING_HEARTBEAT] = "heartbeat",
+	[TTMEM_READING_THERM_TRIPS] = "therm_trips",
+	[TTMEM_READING_TEMPERATURE] = "temperature_mc",
+	[TTMEM_READING_TEMPERATURE_MAX] = "temperature_max_mc",
+	[TTMEM_READING_POWER] = "power_uw",
+	[TTMEM_READING_POWER_MAX] = "power_max_uw",
+	[TTMEM_READING_CURRENT] = "current_ma",
+	[TTMEM_READING_VOLTAGE] = "voltage_mv",
+	[TTMEM_READING_FAN] = "fan_rpm",
+	[TTMEM_READING_HOLDERS] = "holders",
+};
+
 #define SET(names)                                                             \
 	{                                                                      \
 		names, sizeof(names) / sizeof((names)[0])                      \
@@ -113,13 +141,17 @@ static const struct set {
 	[TTMEM_NAMES_PROCESS] = SET(processes),
 	[TTMEM_NAMES_CLASS] = SET(classes),
 	[TTMEM_NAMES_DISTRIBUTION] = SET(distributions),
+	[TTMEM_NAMES_CAPACITY] = SET(capacities),
+	[TTMEM_NAMES_READING] = SET(readings),
 };
 
 _Static_assert(sizeof(figures) / sizeof(figures[0]) == TTMEM_FIGURES, "");
 _Static_assert(sizeof(anomalies) / sizeof(anomalies[0]) == TTMEM_ANOMALIES, "");
 _Static_assert(sizeof(losses) / sizeof(losses[0]) == TTMEM_LOSSES, "");
 
-static const char *const reserved[TTMEM_REASONS] = {
+_Static_assert(TTMEM_READINGS >= TTMEM_REASONS, "");
+
+static const char *const reserved[TTMEM_READINGS] = {
 	"reserved_0",
 	"reserved_1",
 	"reserved_2",
@@ -136,6 +168,14 @@ static const char *const reserved[TTMEM_REASONS] = {
 	"reserved_13",
 	"reserved_14",
 	"reserved_15",
+	"reserved_16",
+	"reserved_17",
+	"reserved_18",
+	"reserved_19",
+	"reserved_20",
+	"reserved_21",
+	"reserved_22",
+	"reserved_23",
 };
 
 const char *ttmem_name(enum ttmem_names set, uint64_t value)

@@ -116,7 +116,9 @@ enum ttm_table_id {
 	TTM_TABLE_HISTORY_1M = 13,
 	TTM_TABLE_DISTRIBUTIONS = 14,
 	TTM_TABLE_POSITIONS = 15,
-	TTM_TABLES = 16, /* one more than the last */
+	TTM_TABLE_TELEMETRY = 16, /* a device of the driver */
+	TTM_TABLE_HOLDERS = 17,   /* a process that has one open */
+	TTM_TABLES = 18,          /* one more than the last */
 };
 
 struct ttm_table {
@@ -149,6 +151,7 @@ struct ttm_copy {
 #define TTM_REF(serial, index) ((uint64_t)(serial) << 32 | (uint32_t)(index))
 #define TTM_REF_INDEX(ref) ((uint32_t)(ref))
 #define TTM_HEADROOM_UNKNOWN INT64_MIN
+#define TTM_TEMPERATURE_UNKNOWN INT64_MIN
 
 struct ttm_health_row {
 	uint64_t self;
@@ -242,6 +245,8 @@ struct ttm_device_row {
 	uint64_t alloc_bytes_per_s;
 	uint64_t free_bytes_per_s;
 	struct ttm_sums figures[TTMEM_FIGURES];
+	/* Bits of facts.known: nobody told these, a board of that name has them. */
+	uint64_t by_board;
 };
 
 enum ttm_process_state {
@@ -415,6 +420,86 @@ struct ttm_position_row {
 	uint64_t missed;
 };
 
+/* What is read about a device of the driver; each has its time and error. */
+enum ttm_reading {
+	TTM_READING_CHIP_ID = 0,
+	TTM_READING_PCI_ADDRESS = 1,
+	TTM_READING_ARCH = 2,
+	TTM_READING_CARD_TYPE = 3,
+	TTM_READING_SERIAL = 4,
+	TTM_READING_FIRMWARE = 5,
+	TTM_READING_SENSOR = 6,
+	TTM_READING_AICLK = 7,
+	TTM_READING_AXICLK = 8,
+	TTM_READING_ARCCLK = 9,
+	TTM_READING_HEARTBEAT = 10,
+	TTM_READING_THERM_TRIPS = 11,
+	TTM_READING_TEMPERATURE = 12,
+	TTM_READING_TEMPERATURE_MAX = 13,
+	TTM_READING_POWER = 14,
+	TTM_READING_POWER_MAX = 15,
+	TTM_READING_CURRENT = 16,
+	TTM_READING_VOLTAGE = 17,
+	TTM_READING_FAN = 18,
+	TTM_READING_HOLDERS = 19,
+};
+
+#define TTM_READINGS_MAX 24u
+
+/*
+ * A device of the driver, as sysfs and procfs show it. A value is unknown (the
+ * temperatures: TTM_TEMPERATURE_UNKNOWN, texts: empty) while it was not read or
+ * could not be read at the last try: `errors` says why. While a read does not
+ * return, values stay what they were: `times_ns` and `busy_ns` tell.
+ */
+struct ttm_telemetry_row {
+	uint64_t self;
+	uint64_t device; /* reference, 0: neither chip id nor PCI address */
+	uint64_t number; /* N of tenstorrent!N */
+	uint64_t chip_id;
+	uint64_t pci_address;
+	uint64_t aiclk_mhz;
+	uint64_t axiclk_mhz;
+	uint64_t arcclk_mhz;
+	uint64_t heartbeat;
+	uint64_t therm_trips;
+	int64_t temperature_mc; /* thousandths of a degree Celsius */
+	int64_t temperature_max_mc;
+	uint64_t power_uw;
+	uint64_t power_max_uw;
+	uint64_t current_ma;
+	uint64_t voltage_mv;
+	uint64_t fan_rpm;
+	uint64_t holders;          /* processes that have it open */
+	uint64_t holders_hidden;   /* open files of processes not seen here */
+	uint64_t holders_unlisted; /* holders beyond what is listed */
+	uint64_t heartbeat_ns;     /* the heartbeat was seen to move */
+	uint64_t rounds;           /* times that all of it was read */
+	uint64_t busy_ns; /* a read has not returned since then, 0: none */
+	uint64_t times_ns[TTM_READINGS_MAX]; /* of the last success, 0: never */
+	uint64_t errors[TTM_READINGS_MAX];   /* errno of the last try, or 0 */
+	char arch[16];
+	char card_type[32];
+	char serial[32];
+	char firmware[32];
+	char sensor[16]; /* name of the hwmon device */
+};
+
+/* A process that has a device open, whether it reports or not. */
+struct ttm_holder_row {
+	uint64_t self;
+	uint64_t telemetry; /* references */
+	uint64_t device;
+	uint64_t process; /* that reports and is the same, or 0 */
+	uint32_t pid;     /* in ttmemd's pid namespace */
+	uint32_t uid;     /* real one, all ones: unknown */
+	uint64_t start_time;
+	uint64_t seen_ns;   /* for the first time */
+	uint64_t reporting; /* 1: it is attached */
+	char comm[16];
+	char cmdline[256]; /* NUL between arguments */
+};
+
 /*
  * Of the object table. seq is odd while the row is written; share 0: unused. A
  * live object never changes its row. It is orphaned if its epoch (in w1) is not
@@ -458,7 +543,8 @@ TTM_SIZE(ttm_directory_row, 0x178);
 TTM_SIZE(ttm_sums, 0x48);
 TTM_AT(ttm_device_row, facts, 0x10);
 TTM_AT(ttm_device_row, figures, 0x148);
-TTM_SIZE(ttm_device_row, 0x3d0);
+TTM_AT(ttm_device_row, by_board, 0x3d0);
+TTM_SIZE(ttm_device_row, 0x3d8);
 TTM_AT(ttm_process_row, anomalies, 0xa0);
 TTM_AT(ttm_process_row, comm, 0x220);
 TTM_SIZE(ttm_process_row, 0x530);
@@ -474,6 +560,12 @@ TTM_SIZE(ttm_history_row, 0x40);
 TTM_AT(ttm_distribution_row, counts, 0x80);
 TTM_SIZE(ttm_distribution_row, 0xb480);
 TTM_SIZE(ttm_position_row, 0x30);
+TTM_AT(ttm_telemetry_row, times_ns, 0xb8);
+TTM_AT(ttm_telemetry_row, errors, 0x178);
+TTM_AT(ttm_telemetry_row, arch, 0x238);
+TTM_SIZE(ttm_telemetry_row, 0x2b8);
+TTM_AT(ttm_holder_row, comm, 0x40);
+TTM_SIZE(ttm_holder_row, 0x150);
 TTM_SIZE(ttm_object_row, 0x50);
 
 /* Differs whenever sizes differ, even if somebody forgot the version. */

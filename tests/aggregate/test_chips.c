@@ -142,6 +142,130 @@ static void test_facts_add_up_and_the_latest_stands(void)
 		chip->total.facts.known);
 }
 
+/* -- what the driver has ------------------------------------------------------- */
+
+static struct ttm_chip *see(
+	uint64_t chip_id, uint64_t pci_address, const char *board)
+{
+	struct ttm_device_facts facts = facts_of(chip_id, pci_address);
+
+	facts.known |= TTM_FACT_BOARD;
+	memcpy(facts.board, board, strlen(board));
+	return ttm_chip_see(&chips, &facts);
+}
+
+static void test_a_device_of_the_driver_goes_with_it(void)
+{
+	struct ttm_chip *chip = see(1, 7, "n150"), *place = NULL;
+
+	ttm_chip_point(&place, chip);
+	ttm_chips_publish(&chips);
+	TEST_ASSERT_EQUAL_UINT(1, chips_len());
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, chip->total.logical);
+	TEST_ASSERT_TRUE(see(1, 7, "n150") == chip);
+	TEST_ASSERT_TRUE(see(NOTHING, 7, "n150") == chip);
+	TEST_ASSERT_NULL(see(NOTHING, NOTHING, "n150"));
+	chips.identities_changed = false;
+	ttm_chip_point(&place, NULL);
+	ttm_chips_publish(&chips);
+	TEST_ASSERT_EQUAL_UINT(0, chips_len());
+	TEST_ASSERT_TRUE(chips.identities_changed);
+}
+
+static void test_what_a_process_told_of_stays(void)
+{
+	struct ttm_chip *chip = see(1, 7, "n150");
+
+	TEST_ASSERT_NOT_NULL(see(2, 8, "n150"));
+	TEST_ASSERT_TRUE(get(1, NOTHING, 0) == chip);
+	ttm_chips_publish(&chips);
+	TEST_ASSERT_EQUAL_UINT(1, chips_len());
+	TEST_ASSERT_TRUE(chips.first == chip);
+}
+
+static void test_the_driver_takes_nothing_back(void)
+{
+	struct ttm_device_facts facts = facts_of(1, NOTHING);
+	struct ttm_chip *chip;
+
+	facts.known |= TTM_FACT_BOARD | TTM_FACT_CORES;
+	memcpy(facts.board, "mine", 4);
+	facts.cores = 5;
+	chip = ttm_chip_get(&chips, &facts, 0);
+	TEST_ASSERT_TRUE(see(1, 7, "n150") == chip);
+	TEST_ASSERT_EQUAL_STRING("mine", (const char *)chip->total.facts.board);
+	TEST_ASSERT_EQUAL_UINT64(5, chip->total.facts.cores);
+	TEST_ASSERT_EQUAL_UINT64(7, chip->total.facts.pci_address);
+}
+
+static void test_capacities_of_boards(void)
+{
+	static const struct {
+		const char *board;
+		uint64_t cores;
+		uint64_t dram_bytes;
+	} known[] = { { "n150", 72, 12ull << 30 }, { "N300", 64, 12ull << 30 },
+		{ "galaxy-wormhole", 80, 12ull << 30 },
+		{ "p100", 120, 7 * 4278190080ull },
+		{ "p100a", 120, 7 * 4278190080ull },
+		{ "p150c", 120, 8 * 4278190080ull },
+		{ "p300b", 120, 8 * 4278190080ull },
+		{ "galaxy-blackhole", 130, 8 * 4278190080ull },
+		{ "p1500", 0, 0 }, { "unknown", 0, 0 }, { "", 0, 0 } };
+	struct ttm_chip *chip;
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		chip = see(i + 1, NOTHING, known[i].board);
+		TEST_ASSERT_EQUAL_UINT64_MESSAGE(known[i].cores,
+			chip->total.facts.cores, known[i].board);
+		TEST_ASSERT_EQUAL_UINT64(
+			known[i].dram_bytes, chip->total.facts.dram_bytes);
+		TEST_ASSERT_EQUAL_HEX64(known[i].cores ?
+				TTM_FACT_CORES | TTM_FACT_DRAM_BYTES |
+					TTM_FACT_L1_BYTES_PER_CORE :
+				0,
+			chip->total.by_board);
+	}
+}
+
+/* Also for a chip that the driver does not have, as a remote one. */
+static void test_what_is_told_is_not_by_board(void)
+{
+	struct ttm_device_facts facts = facts_of(1, NOTHING);
+	struct ttm_chip *chip;
+
+	facts.known |= TTM_FACT_BOARD | TTM_FACT_CORES;
+	memcpy(facts.board, "n300", 4);
+	facts.cores = 56;
+	chip = ttm_chip_get(&chips, &facts, 0);
+	TEST_ASSERT_EQUAL_UINT64(56, chip->total.facts.cores);
+	TEST_ASSERT_EQUAL_HEX64(
+		TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE,
+		chip->total.by_board);
+	facts.known |= TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE;
+	facts.dram_bytes = 1000;
+	facts.l1_bytes_per_core = 10;
+	ttm_chip_get(&chips, &facts, 0);
+	TEST_ASSERT_EQUAL_UINT64(1000, chip->total.facts.dram_bytes);
+	TEST_ASSERT_EQUAL_HEX64(0, chip->total.by_board);
+	/* Somebody who does not know it takes nothing back. */
+	get(1, NOTHING, 0);
+	TEST_ASSERT_EQUAL_UINT64(1000, chip->total.facts.dram_bytes);
+	TEST_ASSERT_EQUAL_HEX64(0, chip->total.by_board);
+}
+
+static void test_a_device_without_processes_has_no_history(void)
+{
+	struct ttm_chip *chip = see(1, 7, "n150");
+
+	ttm_chips_tick(&chips, 1);
+	TEST_ASSERT_EQUAL_UINT64(0, ttm_image_len(image, TTM_TABLE_HISTORY_1S));
+	get(1, NOTHING, 0);
+	ttm_chips_tick(&chips, 2);
+	TEST_ASSERT_NOT_EQUAL(0, chip->history_rows[0]);
+}
+
 struct teller {
 	uint64_t chip_id;
 	uint64_t pci_address;
@@ -595,5 +719,11 @@ int main(void)
 	RUN_TEST(test_values_out_of_range_count_as_its_ends);
 	RUN_TEST(test_a_distribution_is_resumed_exactly);
 	RUN_TEST(test_a_distribution_that_cannot_be_is_not_resumed);
+	RUN_TEST(test_a_device_of_the_driver_goes_with_it);
+	RUN_TEST(test_what_a_process_told_of_stays);
+	RUN_TEST(test_the_driver_takes_nothing_back);
+	RUN_TEST(test_capacities_of_boards);
+	RUN_TEST(test_what_is_told_is_not_by_board);
+	RUN_TEST(test_a_device_without_processes_has_no_history);
 	return UNITY_END();
 }

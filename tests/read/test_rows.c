@@ -285,6 +285,95 @@ static void test_without_flags_nothing_extra_is_there(void)
 	ttmem_reader_close(&reader);
 }
 
+static void test_capacities_say_where_they_come_from(void)
+{
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_CAPACITY_BOARD,
+		ttmem_snapshot_device(snapshot, 0)->capacity_source);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN,
+		ttmem_snapshot_device(snapshot, 1)->capacity_source);
+}
+
+static void test_telemetry(void)
+{
+	const struct ttmem_telemetry_row *t = ttmem_snapshot_telemetry(
+		snapshot, 0);
+
+	TEST_ASSERT_EQUAL_UINT64(1, ttmem_snapshot_telemetry_len(snapshot));
+	TEST_ASSERT_EQUAL_UINT64(0, t->device);
+	number_is(AGG_TELEMETRY, 0, 0x10, t->number);
+	TEST_ASSERT_EQUAL_HEX64(0xdeadbeefcafef00du, t->chip_id);
+	TEST_ASSERT_EQUAL_HEX64(
+		TTMEM_PCI_ADDRESS(1, 0xc3, 1, 0), t->pci_address);
+	number_is(AGG_TELEMETRY, 0, 0x28, t->aiclk_mhz);
+	number_is(AGG_TELEMETRY, 0, 0x30, t->axiclk_mhz);
+	number_is(AGG_TELEMETRY, 0, 0x38, t->arcclk_mhz);
+	number_is(AGG_TELEMETRY, 0, 0x40, t->heartbeat);
+	number_is(AGG_TELEMETRY, 0, 0x48, t->therm_trips);
+	TEST_ASSERT_EQUAL_INT64(-1, t->temperature_mc);
+	TEST_ASSERT_EQUAL_INT64(
+		TTMEM_TEMPERATURE_UNKNOWN, t->temperature_max_mc);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, t->power_uw);
+	number_is(AGG_TELEMETRY, 0, 0x68, t->power_max_uw);
+	number_is(AGG_TELEMETRY, 0, 0x70, t->current_ma);
+	number_is(AGG_TELEMETRY, 0, 0x78, t->voltage_mv);
+	number_is(AGG_TELEMETRY, 0, 0x80, t->fan_rpm);
+	number_is(AGG_TELEMETRY, 0, 0x88, t->holders);
+	number_is(AGG_TELEMETRY, 0, 0x90, t->holders_hidden);
+	number_is(AGG_TELEMETRY, 0, 0x98, t->holders_unlisted);
+	number_is(AGG_TELEMETRY, 0, 0xa0, t->heartbeat_ns);
+	number_is(AGG_TELEMETRY, 0, 0xa8, t->rounds);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, t->busy_ns);
+	TEST_ASSERT_EQUAL_STRING("wormhole_b0", t->arch);
+	TEST_ASSERT_EQUAL_STRING("n300", t->card_type);
+	TEST_ASSERT_EQUAL_STRING("0100014511701063", t->serial);
+	TEST_ASSERT_NULL(t->firmware);
+	TEST_ASSERT_EQUAL_STRING("wormhole\xef\xbf\xbd", t->sensor);
+}
+
+static void test_readings_have_ages_and_errors(void)
+{
+	const struct ttmem_telemetry_row *t = ttmem_snapshot_telemetry(
+		snapshot, 0);
+	uint64_t now = ttmem_snapshot_info(snapshot)->monotonic_ns;
+
+	TEST_ASSERT_EQUAL_UINT64(0, t->ages_ns[TTMEM_READING_CHIP_ID]);
+	TEST_ASSERT_EQUAL_UINT64(
+		19000000000u, t->ages_ns[TTMEM_READING_HOLDERS]);
+	TEST_ASSERT_EQUAL_UINT64(
+		now - 19000000000u, t->times_ns[TTMEM_READING_HOLDERS]);
+	TEST_ASSERT_EQUAL_UINT64(0, t->errors[TTMEM_READING_HOLDERS]);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTMEM_UNKNOWN, t->ages_ns[TTMEM_READING_POWER]);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTMEM_UNKNOWN, t->times_ns[TTMEM_READING_POWER]);
+	TEST_ASSERT_EQUAL_UINT64(61, t->errors[TTMEM_READING_POWER]);
+}
+
+static void test_holders(void)
+{
+	const struct ttmem_holder_row *h = ttmem_snapshot_holder(snapshot, 0);
+
+	TEST_ASSERT_EQUAL_UINT64(2, ttmem_snapshot_holders_len(snapshot));
+	TEST_ASSERT_EQUAL_UINT64(0, h->telemetry);
+	TEST_ASSERT_EQUAL_UINT64(0, h->device);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, h->process);
+	TEST_ASSERT_EQUAL_UINT64(0, h->reporting);
+	TEST_ASSERT_EQUAL_UINT64(4711, h->pid);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, h->uid);
+	number_is(AGG_HOLDERS, 0, 0x28, h->start_time);
+	number_is(AGG_HOLDERS, 0, 0x30, h->seen_ns);
+	TEST_ASSERT_EQUAL_STRING("python3", h->comm);
+	TEST_ASSERT_EQUAL_UINT64(2, h->cmdline_len);
+	TEST_ASSERT_EQUAL_STRING("serve.py", h->cmdline[1]);
+	h = ttmem_snapshot_holder(snapshot, 1);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, h->device);
+	TEST_ASSERT_EQUAL_UINT64(0, h->process);
+	TEST_ASSERT_EQUAL_UINT64(1, h->reporting);
+	TEST_ASSERT_EQUAL_UINT64(1000, h->uid);
+	TEST_ASSERT_NULL(h->comm);
+	TEST_ASSERT_EQUAL_UINT64(0, h->cmdline_len);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -298,5 +387,9 @@ int main(void)
 	RUN_TEST(test_distributions);
 	RUN_TEST(test_objects);
 	RUN_TEST(test_without_flags_nothing_extra_is_there);
+	RUN_TEST(test_capacities_say_where_they_come_from);
+	RUN_TEST(test_telemetry);
+	RUN_TEST(test_readings_have_ages_and_errors);
+	RUN_TEST(test_holders);
 	return UNITY_END();
 }

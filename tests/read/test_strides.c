@@ -111,7 +111,7 @@ static void test_unknown_tables_are_skipped(void)
 	agg_put32(&agg, at + 4, 3);
 	agg_put64(&agg, at + 8, UINT64_MAX);
 	agg_put64(&agg, at + 16, UINT64_MAX);
-	agg_put32(&agg, at + 32, 16);
+	agg_put32(&agg, at + 32, AGG_TABLES);
 	TEST_ASSERT_EQUAL_INT(0, snapshot_take());
 	TEST_ASSERT_EQUAL_UINT64(2, ttmem_snapshot_devices_len(snapshot));
 }

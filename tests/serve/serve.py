@@ -357,6 +357,8 @@ class Place:
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(('TTMEM_', 'TT_ALLOC_', 'NOTIFY_'))}
         env['TTMEM_DIR'] = self.base
+        # Devices of the machine that it runs on are not meant.
+        env['TTMEM_SYSFS_ROOT'] = env['TTMEM_PROC_ROOT'] = self.base
         return env
 
     def popen(self, command, user=None, **how):

@@ -15,7 +15,7 @@
 static const uint32_t strides[AGG_TABLES] = {
 	[AGG_HEALTH] = 0xa0,
 	[AGG_DIRECTORIES] = 0x178,
-	[AGG_DEVICES] = 0x3d0,
+	[AGG_DEVICES] = 0x3d8,
 	[AGG_PROCESSES] = 0x530,
 	[AGG_SHARES] = 0x338,
 	[AGG_NAMES] = 0x90,
@@ -28,6 +28,8 @@ static const uint32_t strides[AGG_TABLES] = {
 	[AGG_HISTORY_1M] = 0x40 + AGG_HISTORY_POINTS * 0x80,
 	[AGG_DISTRIBUTIONS] = 0xb480,
 	[AGG_POSITIONS] = 0x30,
+	[AGG_TELEMETRY] = 0x2b8,
+	[AGG_HOLDERS] = 0x150,
 };
 
 static void die(const char *what)

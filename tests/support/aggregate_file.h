@@ -27,6 +27,8 @@ enum {
 	AGG_HISTORY_1M,
 	AGG_DISTRIBUTIONS,
 	AGG_POSITIONS,
+	AGG_TELEMETRY,
+	AGG_HOLDERS,
 	AGG_TABLES,
 	AGG_COPY_TABLES = 0x40, /* of the directory, from the copy's start */
 	AGG_LIVE = 0x800,       /* heartbeat, active, superseded, objects_seq */

@@ -8,6 +8,8 @@
  *   shares       0 of process 0 on device 0, 1 of process 1 on device 1, 2 of
  *                process 0 on device 1
  *   names        0 plain, 1 hostile
+ *   telemetry    0 of device 0: some values unknown
+ *   holders      0 does not report, 1 is process 0
  *   objects      see sample_objects
  *
  * Every word that is nothing else is agg_sample_number().
@@ -74,6 +76,7 @@ static void sample_devices(struct agg *agg, const struct agg_sample *s)
 	agg_put64(agg, at + 0xf8, (uint64_t)-4096);
 	agg_put64(agg, at + 0x128, s->self[AGG_PROCESSES][0]);
 	agg_put64(agg, at + 0x130, 0xabcdef);
+	agg_put64(agg, at + 0x3d0, 64); /* the cores are by board */
 	at = row_fill(agg, AGG_DEVICES, 1);
 	agg_put64(agg, at + 0x08, 3);
 	agg_put64(agg, at + 0x10, 0); /* nothing is */
@@ -194,6 +197,48 @@ static void sample_series(struct agg *agg, const struct agg_sample *s)
 	}
 }
 
+static void sample_telemetry(struct agg *agg, const struct agg_sample *s)
+{
+	uint64_t at = row_fill(agg, AGG_TELEMETRY, 0);
+	unsigned i;
+
+	agg_put64(agg, at + 0x08, s->self[AGG_DEVICES][0]);
+	agg_put64(agg, at + 0x18, 0xdeadbeefcafef00du);
+	agg_put64(agg, at + 0x20, 0x0001c308u);
+	agg_put64(agg, at + 0x50, (uint64_t)-1); /* -0.001 degrees */
+	agg_put64(agg, at + 0x58, 1ull << 63);   /* unknown */
+	agg_put64(agg, at + 0x60, UINT64_MAX);   /* unknown */
+	agg_put64(agg, at + 0xb0, 0);
+	for (i = 0; i < 24; i++) {
+		agg_put64(agg, at + 0xb8 + 8 * i,
+			i >= 20 || i == 14 ? 0 : s->now - i * SECOND);
+		agg_put64(agg, at + 0x178 + 8 * i, i == 14 ? 61 : 0);
+	}
+	agg_put_text(agg, at + 0x238, 16, "wormhole_b0");
+	agg_put_text(agg, at + 0x248, 32, "n300");
+	agg_put_text(agg, at + 0x268, 32, "0100014511701063");
+	agg_put_text(agg, at + 0x288, 32, "");
+	agg_put_text(agg, at + 0x2a8, 16, "wormhole\xff");
+	at = row_fill(agg, AGG_HOLDERS, 0);
+	agg_put64(agg, at + 0x08, s->self[AGG_TELEMETRY][0]);
+	agg_put64(agg, at + 0x10, s->self[AGG_DEVICES][0]);
+	agg_put64(agg, at + 0x18, 0);
+	agg_put32(agg, at + 0x20, 4711);
+	agg_put32(agg, at + 0x24, UINT32_MAX);
+	agg_put64(agg, at + 0x38, 0);
+	agg_put_text(agg, at + 0x40, 16, "python3");
+	memset(agg->bytes + at + 0x50, 0, 256);
+	memcpy(agg->bytes + at + 0x50, "python3\0serve.py", 17);
+	at = row_fill(agg, AGG_HOLDERS, 1);
+	agg_put64(agg, at + 0x08, s->self[AGG_TELEMETRY][0]);
+	agg_put64(agg, at + 0x10, 0);
+	agg_put64(agg, at + 0x18, s->self[AGG_PROCESSES][0]);
+	agg_put32(agg, at + 0x20, 1234);
+	agg_put32(agg, at + 0x24, 1000);
+	agg_put64(agg, at + 0x38, 1);
+	memset(agg->bytes + at + 0x40, 0, 16 + 256);
+}
+
 struct sample_object {
 	unsigned share;
 	unsigned figure;
@@ -261,6 +306,7 @@ void agg_sample(struct agg *agg, uint64_t device, uint64_t inode,
 	sample_shares(agg, s);
 	sample_texts(agg, s);
 	sample_series(agg, s);
+	sample_telemetry(agg, s);
 	sample_put_objects(agg, s);
 	agg_mirror(agg);
 }

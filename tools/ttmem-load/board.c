@@ -14,14 +14,18 @@
 #define TRACE_BYTES (128ull << 20)
 
 const struct load_board load_boards[] = {
-	{ "n150", "wormhole_b0", 1, 0, 72, WORMHOLE_L1, 12 * GIB },
-	{ "n300", "wormhole_b0", 2, 2, 64, WORMHOLE_L1, 12 * GIB },
-	{ "galaxy-wormhole", "wormhole_b0", 32, 0, 80, WORMHOLE_L1, 12 * GIB },
-	{ "p100", "blackhole", 1, 0, 120, BLACKHOLE_L1, 7 * BLACKHOLE_BANK },
-	{ "p150", "blackhole", 1, 0, 120, BLACKHOLE_L1, 8 * BLACKHOLE_BANK },
-	{ "p300", "blackhole", 2, 0, 120, BLACKHOLE_L1, 8 * BLACKHOLE_BANK },
-	{ "galaxy-blackhole", "blackhole", 32, 0, 130, BLACKHOLE_L1,
+	{ "n150", "n150", "wormhole_b0", 1, 0, 72, WORMHOLE_L1, 12 * GIB },
+	{ "n300", "n300", "wormhole_b0", 2, 2, 64, WORMHOLE_L1, 12 * GIB },
+	{ "galaxy-wormhole", "galaxy-wormhole", "wormhole_b0", 32, 0, 80,
+		WORMHOLE_L1, 12 * GIB },
+	{ "p100", "p100a", "blackhole", 1, 0, 120, BLACKHOLE_L1,
+		7 * BLACKHOLE_BANK },
+	{ "p150", "p150a", "blackhole", 1, 0, 120, BLACKHOLE_L1,
 		8 * BLACKHOLE_BANK },
+	{ "p300", "p300a", "blackhole", 2, 0, 120, BLACKHOLE_L1,
+		8 * BLACKHOLE_BANK },
+	{ "galaxy-blackhole", "galaxy-blackhole", "blackhole", 32, 0, 130,
+		BLACKHOLE_L1, 8 * BLACKHOLE_BANK },
 };
 const size_t load_boards_len = sizeof(load_boards) / sizeof(load_boards[0]);
 

@@ -10,6 +10,7 @@
 
 struct load_board {
 	const char *name;
+	const char *card_type; /* as the driver calls it */
 	const char *arch;
 	unsigned chips;        /* on one board */
 	unsigned remote_every; /* each n-th chip has no PCI device; 0: none */

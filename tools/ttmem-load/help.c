@@ -24,6 +24,8 @@ static const char help_where[] =
 	"  --implicit            never opened\n"
 	"  --dir DIR             base directory for the segments\n"
 	"  --untracked           the same calls with tracking off\n"
+	"  --fake-sysfs DIR      no load: the driver's files for these devices, in\n"
+	"                        DIR/sys and DIR/proc; with --seconds they move\n"
 	"\n";
 static const char help_what[] =
 	"What:\n"

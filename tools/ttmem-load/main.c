@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/error.h"
+#include "fake_sysfs.h"
 #include "options.h"
 #include "script.h"
 #include "supervise.h"
@@ -27,6 +28,8 @@ int main(int argc, char **argv)
 
 	ttm_error_name("ttmem-load");
 	load_options_parse(argc, argv, &options);
+	if (options.fake_sysfs)
+		return load_fake_sysfs(&options);
 	if (options.script)
 		script = load_script_read(options.script);
 	environment_set(&options);

@@ -32,6 +32,7 @@ enum {
 	OPTION_DIR,
 	OPTION_EVENTS,
 	OPTION_FAILURES,
+	OPTION_FAKE_SYSFS,
 	OPTION_HOLD,
 	OPTION_HOLD_SECONDS,
 	OPTION_IMPLICIT,
@@ -69,6 +70,7 @@ static const struct option options_known[] = {
 	{ "dir", required_argument, NULL, OPTION_DIR },
 	{ "events", required_argument, NULL, OPTION_EVENTS },
 	{ "failures", required_argument, NULL, OPTION_FAILURES },
+	{ "fake-sysfs", required_argument, NULL, OPTION_FAKE_SYSFS },
 	{ "help", no_argument, NULL, 'h' },
 	{ "hold", no_argument, NULL, OPTION_HOLD },
 	{ "hold-seconds", required_argument, NULL, OPTION_HOLD_SECONDS },
@@ -224,6 +226,7 @@ static bool where_parse(struct load_options *o, int option)
 		return true;
 	case OPTION_DEVICES:
 		o->devices = number_get(option, 1, TRUTH_ENTRIES_MAX);
+		o->devices_given = true;
 		return true;
 	case OPTION_MESH:
 		o->mesh = true;
@@ -250,6 +253,9 @@ static bool where_parse(struct load_options *o, int option)
 		return true;
 	case OPTION_UNTRACKED:
 		o->untracked = true;
+		return true;
+	case OPTION_FAKE_SYSFS:
+		o->fake_sysfs = optarg;
 		return true;
 	default:
 		return false;

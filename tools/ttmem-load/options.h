@@ -16,6 +16,7 @@ struct load_options {
 	uint64_t processes;
 	uint64_t threads;
 	uint64_t devices;
+	bool devices_given;
 	bool mesh;
 	const struct load_board *board;
 	uint64_t chip_offset;
@@ -24,6 +25,7 @@ struct load_options {
 	bool implicit;
 	const char *dir; /* NULL: as the library finds it */
 	bool untracked;
+	const char *fake_sysfs; /* NULL: a load; else only the tree, there */
 
 	/* What. */
 	const struct load_pattern *pattern;

@@ -5,6 +5,7 @@
  *   main    signals, the service manager
  *   watch   lib/aggregate/watch.h
  *   drain   lib/aggregate/engine.h
+ *   scout, workers   lib/aggregate/telemetry.h
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "aggregate/engine.h"
+#include "aggregate/telemetry.h"
 #include "aggregate/watch.h"
 #include "log.h"
 #include "notify.h"
@@ -29,6 +31,7 @@ struct daemon {
 	struct options options;
 	struct ttm_registry *registry;
 	struct ttm_watch *watch;
+	struct ttm_telemetry *telemetry;
 	struct ttm_engine *engine;
 	pthread_t drain;
 	bool drain_started;
@@ -186,6 +189,20 @@ static void *drain_run(void *context)
 	return NULL;
 }
 
+/* Without it there is memory all the same. */
+static void telemetry_open(struct daemon *daemon)
+{
+	struct ttm_telemetry_config config = {
+		.sysfs_root = daemon->options.sysfs_root,
+		.proc_root = daemon->options.proc_root,
+		.log = log_text,
+	};
+	int r = ttm_telemetry_new(&config, &daemon->telemetry);
+
+	if (r < 0)
+		log_format(LOG_WARNING, "no telemetry: %s", strerror(-r));
+}
+
 /* Whoever asks for events reads them: a full pipe is waited for. */
 static void event_print(const char *text)
 {
@@ -197,6 +214,7 @@ static int engine_open(struct daemon *daemon)
 {
 	struct ttm_engine_config config = {
 		.registry = daemon->registry,
+		.telemetry = daemon->telemetry,
 		.directory_fd = ttm_watch_home(daemon->watch),
 		.mode = daemon->options.mode,
 		.file_mode = daemon->options.file_mode,
@@ -295,8 +313,10 @@ static int daemon_run(struct daemon *daemon)
 {
 	int r = watch_open(daemon);
 
-	if (r == 0)
+	if (r == 0) {
+		telemetry_open(daemon);
 		r = engine_open(daemon);
+	}
 	if (r == 0)
 		r = manager_tell_ready(daemon);
 	if (r < 0)
@@ -320,6 +340,7 @@ static int daemon_end(struct daemon *daemon, int r)
 		}
 	}
 	ttm_engine_free(&daemon->engine);
+	ttm_telemetry_free(&daemon->telemetry);
 	ttm_watch_close(&daemon->watch);
 	ttm_registry_free(&daemon->registry);
 	return r;

@@ -19,6 +19,8 @@ enum {
 	OPTION_GROUP,
 	OPTION_FILE_MODE,
 	OPTION_NOTIFY,
+	OPTION_PROC_ROOT,
+	OPTION_SYSFS_ROOT,
 	OPTION_VERSION,
 };
 
@@ -32,6 +34,8 @@ static const struct option table[] = {
 	{ "max-processes", required_argument, NULL, OPTION_MAX_PROCESSES },
 	{ "mode", required_argument, NULL, OPTION_MODE },
 	{ "notify", no_argument, NULL, OPTION_NOTIFY },
+	{ "proc-root", required_argument, NULL, OPTION_PROC_ROOT },
+	{ "sysfs-root", required_argument, NULL, OPTION_SYSFS_ROOT },
 	{ "verbose", no_argument, NULL, 'v' },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -55,6 +59,9 @@ static const char help[] =
 	"                      0640 with --group, else 0600)\n"
 	"  --log-events        print every event\n"
 	"  --notify            fail if the service manager cannot be told\n"
+	"  --sysfs-root DIR    telemetry from there (default: $TTMEM_SYSFS_ROOT, /sys)\n"
+	"  --proc-root DIR     the driver's list of who has a device open (default:\n"
+	"                      $TTMEM_PROC_ROOT, /proc)\n"
 	"  -v, --verbose       say more\n"
 	"      --version       print the version\n"
 	"  -h, --help          this text\n"
@@ -166,6 +173,12 @@ static bool option_take(struct options *options, int option, const char *value)
 	case OPTION_NOTIFY:
 		options->notify = true;
 		return true;
+	case OPTION_SYSFS_ROOT:
+		options->sysfs_root = value;
+		return value[0] == '/';
+	case OPTION_PROC_ROOT:
+		options->proc_root = value;
+		return value[0] == '/';
 	case 'v':
 		options->verbose = true;
 		return true;
@@ -174,8 +187,20 @@ static bool option_take(struct options *options, int option, const char *value)
 	}
 }
 
+/* Only an absolute path: others depend on where it was started. */
+static const char *root_default(const char *variable)
+{
+	const char *root = getenv(variable);
+
+	return root && root[0] == '/' ? root : NULL;
+}
+
 static void options_default(struct options *options)
 {
+	if (!options->sysfs_root)
+		options->sysfs_root = root_default("TTMEM_SYSFS_ROOT");
+	if (!options->proc_root)
+		options->proc_root = root_default("TTMEM_PROC_ROOT");
 	if (options->file_mode != FILE_MODE_UNSET)
 		return;
 	if (options->group != UINT32_MAX)

@@ -12,7 +12,9 @@
 #define STATUS_USAGE 2
 
 struct options {
-	const char *dir; /* NULL: $TTMEM_DIR, /run/ttmem, /dev/shm */
+	const char *dir;        /* NULL: $TTMEM_DIR, /run/ttmem, /dev/shm */
+	const char *sysfs_root; /* NULL: $TTMEM_SYSFS_ROOT, /sys */
+	const char *proc_root;  /* NULL: $TTMEM_PROC_ROOT, /proc */
 	enum ttm_aggregate_mode mode;
 	uint64_t max_processes; /* 0: default */
 	uint64_t max_bytes;     /* 0: default */
