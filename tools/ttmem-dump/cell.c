@@ -72,7 +72,10 @@ const char *dump_duration(uint64_t ns, char buffer[static DUMP_CELL_SIZE])
 
 	if (ns == TTMEM_UNKNOWN)
 		return unknown(buffer);
-	if (s == 0)
+	if (ns < 1000000)
+		snprintf(
+			buffer, DUMP_CELL_SIZE, "%u us", (unsigned)(ns / 1000));
+	else if (s == 0)
 		snprintf(buffer, DUMP_CELL_SIZE, "%u ms",
 			(unsigned)(ns / 1000000));
 	else if (s < 10)
