@@ -143,6 +143,10 @@ static int processes_collect(
 			bytes += sums.live_bytes + sums.orphaned_bytes;
 			objects += sums.live_objects + sums.orphaned_objects;
 		}
+		if (!objects &&
+			dump_process_is_retired(
+				ttmem_snapshot_process(snapshot, i)))
+			continue; /* it is remembered, but gone */
 		process_key(snapshot, i, key);
 		dump_process_name(snapshot, i, name);
 		r = dump_changes_add(

@@ -159,23 +159,28 @@ static void ward_tell(const struct ward *ward)
 static int own_look(void *context, const struct dump_own *own)
 {
 	struct ward ward = { .doctor = context, .own = own };
+	char holder[DUMP_CELL_SIZE] = "";
 	uint64_t pid;
 	int r;
 
 	ward.doctor->own_len++;
 	ward.served = dump_own_is_served(own->fd, &pid);
+	if (pid)
+		snprintf(holder, sizeof(holder), " (pid %llu)",
+			(unsigned long long)pid);
 	r = dump_names_each(own->fd, file_visit, &ward);
 	dump_verdict_tell(ward.doctor,
 		ward.served == DUMP_YES ? DUMP_GOOD : DUMP_BAD,
 		ward.served == DUMP_YES ?
 			NULL :
 			"start ttmemd, with this base directory",
-		"your directory: %s, %llu segments, %s (pid %llu)", own->name,
+		"your directory: %s, %llu segment%s, %s%s", own->name,
 		(unsigned long long)ward.segments,
+		ward.segments == 1 ? "" : "s",
 		ward.served == DUMP_YES        ? "served by ttmemd" :
 			ward.served == DUMP_NO ? "served by nobody" :
 						 "its lock cannot be asked",
-		(unsigned long long)pid);
+		holder);
 	ward_tell(&ward);
 	return r;
 }

@@ -99,7 +99,8 @@ static int own_search(void *context, const struct dump_own *own)
 	return dump_names_each(own->fd, segment_visit, search);
 }
 
-static void segment_tell(struct dump_doctor *doctor)
+/* Whether it has one. */
+static bool segment_tell(struct dump_doctor *doctor)
 {
 	enum dump_answer library = dump_proc_has_library(
 		doctor->pid, "libttmem");
@@ -133,6 +134,7 @@ static void segment_tell(struct dump_doctor *doctor)
 			search.alive ?
 				", and holds its lock" :
 				", but not its lock: it is an earlier one");
+	return search.found;
 }
 
 /* -- what ttmemd says --------------------------------------------------------------------- */
@@ -201,8 +203,8 @@ void dump_doctor_process(struct dump_doctor *doctor)
 		dump_verdict_tell(doctor, DUMP_NOTE,
 			"ttmem goes by the pid that it has inside",
 			"it is in another pid namespace");
-	enabled_tell(doctor);
 	dir_tell(doctor);
-	segment_tell(doctor);
+	if (!segment_tell(doctor))
+		enabled_tell(doctor);
 	attached_tell(doctor);
 }

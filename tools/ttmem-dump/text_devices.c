@@ -174,7 +174,8 @@ static void headroom_print(const struct device_part *part)
 		fprintf(file, ", %s",
 			dump_process_name(part->report->snapshot,
 				d->clash_process, name));
-	if (d->clash_program != TTMEM_UNKNOWN)
+	/* Without CBs it is the base of L1 that ends it. */
+	if (d->clash_program != TTMEM_UNKNOWN && d->cb_footprint != 0)
 		fprintf(file, ", program %s",
 			dump_hex(d->clash_program, program));
 	if (d->headroom != TTMEM_HEADROOM_UNKNOWN && d->headroom < 0)

@@ -24,12 +24,17 @@ static uint64_t reasons_sum(const uint64_t counts[TTMEM_REASONS])
 	return sum;
 }
 
+/* Of those that are gone, only those that left something. */
 static bool process_is_listed(
 	const struct dump_report *report, size_t index, bool retired)
 {
-	return dump_selection_has_process(&report->selection, index) &&
-		dump_process_is_retired(ttmem_snapshot_process(
-			report->snapshot, index)) == retired;
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		report->snapshot, index);
+
+	if (!dump_selection_has_process(&report->selection, index) ||
+		dump_process_is_retired(p) != retired)
+		return false;
+	return !retired || p->objects || p->unlisted || p->in_flight;
 }
 
 /* Columns of zeros only would push the command off the screen. */
@@ -175,13 +180,20 @@ static void retired_add(const struct dump_report *report, uint32_t used,
 
 int dump_text_retired(const struct dump_report *report)
 {
-	size_t len = processes_count(report, true), i;
+	size_t len = processes_count(report, true), all = 0, i;
 	struct dump_table table;
 	uint32_t used;
 
+	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
+		all += dump_selection_has_process(&report->selection, i) &&
+			dump_process_is_retired(
+				ttmem_snapshot_process(report->snapshot, i));
+	if (all == 0)
+		return 0;
+	dump_title(
+		report, "Retired processes: %zu, %zu left something", all, len);
 	if (len == 0)
 		return 0;
-	dump_title(report, "Retired processes, and what they left: %zu", len);
 	memset(&table, 0, sizeof(table));
 	used = figures_used(report, true);
 	identity_columns(&table);
