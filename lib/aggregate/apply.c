@@ -2,6 +2,9 @@
 /* event -> lane -> drain -> [apply] -> publish -> read -> render */
 #include "aggregate/model.h"
 
+#include <assert.h>
+#include <string.h>
+
 static bool list_of(const struct ttm_item *item, enum ttm_list *ret_list)
 {
 	if (item->figure == TTMEM_FIGURE_L1)
@@ -94,6 +97,17 @@ static void place_leave(struct ttm_model *model, struct ttm_place *place)
 	model->live_objects--;
 }
 
+/* Records do not tell the turn. */
+static bool item_is_known(
+	const struct ttm_item *known, const struct ttm_item *told)
+{
+	struct ttm_item same = *told;
+
+	static_assert(sizeof(same) == 72, "no padding: it is compared");
+	same.turn = known->turn;
+	return memcmp(known, &same, sizeof(same)) == 0;
+}
+
 bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	const struct ttm_item *item, bool scanned)
 {
@@ -103,6 +117,12 @@ bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	if (told < known ||
 		(told == known && !(place->state & TTM_PLACE_SCANNED)))
 		return false;
+	/* Read again, it keeps its row and its age. */
+	if (item_is_known(&place->item, item)) {
+		if (!scanned)
+			place->state &= ~(uint32_t)TTM_PLACE_SCANNED;
+		return false;
+	}
 	if (ttm_item_is_live(&place->item))
 		place_leave(model, place);
 	place->item = *item;
@@ -116,6 +136,16 @@ bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	return true;
 }
 
+static bool share_is_empty(const struct ttm_share *share)
+{
+	uint64_t objects = 0;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		objects |= share->live[i].objects | share->orphaned[i].objects;
+	return !objects;
+}
+
 void ttm_apply_epoch(struct ttm_model *model, unsigned device, uint16_t epoch)
 {
 	struct ttm_share *share = &model->shares[device];
@@ -124,18 +154,16 @@ void ttm_apply_epoch(struct ttm_model *model, unsigned device, uint16_t epoch)
 
 	if (share->epoch == epoch)
 		return;
-	for (slot = 0; slot < ttm_model_slots(model); slot++) {
-		place = ttm_model_place(model, slot);
-		if (ttm_item_is_live(&place->item) &&
-			place->item.device == device)
-			place_leave(model, place);
-	}
 	share->epoch = epoch;
+	share->changed = true;
+	if (share_is_empty(share))
+		return;
 	for (slot = 0; slot < ttm_model_slots(model); slot++) {
 		place = ttm_model_place(model, slot);
-		if (ttm_item_is_live(&place->item) &&
-			place->item.device == device)
-			place_enter(model, slot, place);
+		if (!ttm_item_is_live(&place->item) ||
+			place->item.device != device)
+			continue;
+		place_leave(model, place);
+		place_enter(model, slot, place);
 	}
-	share->changed = true;
 }

@@ -29,6 +29,7 @@ static struct ttm_chip *chip_by_address(
 	struct ttm_chips *chips, uint64_t pci_address)
 {
 	struct ttm_chip *chip, *found = NULL, *same = NULL;
+	unsigned identified = 0;
 
 	for (chip = chips->first; chip; chip = chip->next) {
 		if (!KNOWS(&chip->total.facts, TTM_FACT_PCI_ADDRESS) ||
@@ -37,12 +38,11 @@ static struct ttm_chip *chip_by_address(
 		if (chip->total.identity == TTM_IDENTITY_PCI) {
 			same = chip;
 		} else if (chip->total.identity == TTM_IDENTITY_CHIP) {
-			if (found)
-				return same;
 			found = chip;
+			identified++;
 		}
 	}
-	return found ? found : same;
+	return identified == 1 ? found : same;
 }
 
 static struct ttm_chip *chip_by_logical(
@@ -142,7 +142,7 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 	const struct ttm_device_facts *facts, uint32_t logical)
 {
 	struct ttm_chip *chip = chip_find(chips, facts, logical);
-	uint64_t known;
+	struct ttm_device_facts before;
 
 	if (!chip)
 		chip = chip_new(chips, facts, logical);
@@ -150,10 +150,11 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 		chips->memory_errors++;
 		return NULL;
 	}
-	known = chip->total.facts.known;
+	before = chip->total.facts;
 	facts_merge(&chip->total.facts, facts);
-	/* Somebody who tells the address alone may mean this one from now on. */
-	if ((chip->total.facts.known ^ known) & TTM_FACT_PCI_ADDRESS)
+	/* Somebody who tells the address alone may mean another one from now on. */
+	if (((chip->total.facts.known ^ before.known) & TTM_FACT_PCI_ADDRESS) ||
+		chip->total.facts.pci_address != before.pci_address)
 		chips->identities_changed = true;
 	chip->changed = true;
 	return chip;

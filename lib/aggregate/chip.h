@@ -36,6 +36,7 @@ struct ttm_chip {
 	uint64_t l1_max[TTM_RESOLUTIONS];
 	struct ttm_distribution distributions[TTMEM_FIGURES][2];
 	/* When rates were taken last. */
+	bool rated;
 	uint64_t rate_events;
 	uint64_t rate_alloc_bytes;
 	uint64_t rate_free_bytes;
@@ -73,6 +74,13 @@ void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 
 /* The distributions that changed into the image. */
 void ttm_chips_cut(struct ttm_chips *chips);
+
+/*
+ * What the share says happened before anybody looked, or (sign all ones) is told of
+ * another chip by now: it is in no rate.
+ */
+void ttm_chip_rates_skip(struct ttm_chip *chip,
+	const struct ttm_share_row *share, uint64_t sign);
 
 /* A second has passed: rates, and the points that are due. */
 void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns);

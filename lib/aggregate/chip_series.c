@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 /* What a chip's past was: distributions from records, histories from samples. */
+#include <assert.h>
 #include <hdr/hdr_histogram.h>
 #include <string.h>
 
@@ -9,8 +10,18 @@
 /* -- distributions ----------------------------------------------------------- */
 
 #define DIGITS 2
-#define BYTES_HIGHEST ((int64_t)1 << 46)
-#define LIFETIME_HIGHEST ((int64_t)1 << 50) /* ns: thirteen days */
+#define BYTES_BITS 46
+#define LIFETIME_BITS 50 /* ns: thirteen days */
+#define BYTES_HIGHEST ((int64_t)1 << BYTES_BITS)
+#define LIFETIME_HIGHEST ((int64_t)1 << LIFETIME_BITS)
+
+/*
+ * Two digits take 256 counts for the first 8 bits and 128 for each bit more. All
+ * have to fit in a row: what does not cannot be gone on with after a restart.
+ */
+#define COUNTS(bits) (((bits)-5) * 128)
+static_assert(COUNTS(BYTES_BITS) <= TTM_DISTRIBUTION_COUNTS, "bytes");
+static_assert(COUNTS(LIFETIME_BITS) <= TTM_DISTRIBUTION_COUNTS, "lifetime");
 
 static int64_t highest_of(enum ttm_distribution_kind kind)
 {
@@ -82,6 +93,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	row.highest = unsigned_of(histogram->highest_trackable_value);
 	row.digits = DIGITS;
 	row.counts_len = (uint64_t)histogram->counts_len;
+	/* Else nobody can go on with them. */
 	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
 		memcpy(row.counts, histogram->counts,
 			row.counts_len * sizeof(row.counts[0]));
@@ -138,16 +150,16 @@ static const struct resolution {
 	{ TTM_TABLE_HISTORY_1M, 60, TTM_HISTORY_1M },
 };
 
-static uint64_t events_of(const struct ttm_device_row *total)
+static uint64_t events_of(const struct ttm_sums figures[TTMEM_FIGURES],
+	const uint64_t dispatches[3])
 {
 	uint64_t events = 0;
 	unsigned i;
 
 	for (i = 0; i < TTMEM_FIGURES; i++)
-		events += total->figures[i].alloc_objects +
-			total->figures[i].free_objects;
+		events += figures[i].alloc_objects + figures[i].free_objects;
 	for (i = 0; i < 3; i++)
-		events += total->dispatches[i];
+		events += dispatches[i];
 	return events;
 }
 
@@ -191,7 +203,7 @@ static void point_add(struct ttm_chips *chips, struct ttm_chip *chip,
 	point.l1_use = total->l1_use;
 	point.dram_use_max = chip->dram_max[at];
 	point.l1_use_max = chip->l1_max[at];
-	point.events = events_of(total);
+	point.events = events_of(total->figures, total->dispatches);
 	point.processes = total->processes;
 	for (i = 0; i < TTMEM_FIGURES; i++)
 		point.live_bytes[i] = total->figures[i].live_bytes;
@@ -211,7 +223,7 @@ static uint64_t rate(uint64_t now, uint64_t *before)
 	uint64_t moved = now - *before;
 
 	*before = now;
-	/* A retired process that was dropped takes its part along. */
+	/* Nothing here goes back; what cannot be is not shown as a rate. */
 	return moved > INT64_MAX ? 0 : moved;
 }
 
@@ -225,10 +237,31 @@ static void rates_set(struct ttm_chip *chip)
 		alloc_bytes += total->figures[i].alloc_bytes;
 		free_bytes += total->figures[i].free_bytes;
 	}
-	total->events_per_s = rate(events_of(total), &chip->rate_events);
+	total->events_per_s = rate(events_of(total->figures, total->dispatches),
+		&chip->rate_events);
 	total->alloc_bytes_per_s = rate(alloc_bytes, &chip->rate_alloc_bytes);
 	total->free_bytes_per_s = rate(free_bytes, &chip->rate_free_bytes);
+	/* What was before the first look happened in no second. */
+	if (!chip->rated) {
+		total->events_per_s = 0;
+		total->alloc_bytes_per_s = 0;
+		total->free_bytes_per_s = 0;
+	}
+	chip->rated = true;
 	chip->changed = true;
+}
+
+void ttm_chip_rates_skip(
+	struct ttm_chip *chip, const struct ttm_share_row *share, uint64_t sign)
+{
+	unsigned i;
+
+	chip->rate_events += sign *
+		events_of(share->figures, share->dispatches);
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		chip->rate_alloc_bytes += sign * share->figures[i].alloc_bytes;
+		chip->rate_free_bytes += sign * share->figures[i].free_bytes;
+	}
 }
 
 void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns)

@@ -115,9 +115,7 @@ static void directory_end(struct ttm_watch *watch, struct ttm_watched *watched)
 	ttm_watch_log(watch, LOG_INFO, "%s is gone", directory->path);
 	ttm_notice_remove(watch, directory);
 	ttm_refused_drop(&watched->refused);
-	if (directory->lock_fd >= 0)
-		close(directory->lock_fd);
-	directory->lock_fd = -1;
+	ttm_server_unlock(&directory->lock_fd);
 	/* pairs(directory-gone): release, with ttm_directory_is_gone: nothing is
 	 * attached in it after this */
 	ttm_store_release(&directory->gone, 1);

@@ -58,13 +58,54 @@ static void lane_miss(struct ttm_process *process, uint32_t lane,
 	process->texts_wanted = true;
 }
 
+/*
+ * An entry is ready before anything is recorded about it. Looked at here, because
+ * one that is not there costs a look for each record that names it.
+ */
+static int record_check_device(struct ttm_process *process, uint32_t lane,
+	const struct ttm_words *record)
+{
+	unsigned entry = TTM_W1_DEVICE(record->w[1]);
+	int r;
+
+	if (entry < process->parts_len && process->parts[entry]->ready)
+		return 0;
+	r = ttm_drain_devices(process);
+	if (r)
+		return r;
+	if (entry < process->parts_len && process->parts[entry]->ready)
+		return 0;
+	return ttm_source_fault(&process->source,
+		"lane %" PRIu32
+		" has a record on device entry %u, which is not there",
+		lane, entry);
+}
+
+static bool record_names_device(const struct ttm_words *record)
+{
+	switch (TTM_W1_TYPE(record->w[1])) {
+	case TTM_RECORD_NOOP:
+	case TTM_RECORD_MARK:
+		return false;
+	case TTM_RECORD_ALLOC:
+	case TTM_RECORD_FREE:
+		return true;
+	default:
+		return !(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_NO_DEVICE);
+	}
+}
+
 static int record_take(struct ttm_process *process, uint32_t lane,
 	const struct ttm_words *record, const struct ttm_drain_watcher *watcher)
 {
 	uint32_t slot = TTM_W1_SLOT(record->w[1]);
 	struct ttm_item item;
-	int r;
+	int r = 0;
 
+	if (record_names_device(record))
+		r = record_check_device(process, lane, record);
+	if (r)
+		return r;
 	switch (TTM_W1_TYPE(record->w[1])) {
 	case TTM_RECORD_NOOP:
 		/* It may stand where the record of a cancelled thread was lost. */
@@ -283,12 +324,15 @@ static int slot_take(struct ttm_process *process, uint32_t slot,
 
 static int slots_scan(struct ttm_process *process, bool last)
 {
-	uint32_t chunk, i, chunks;
+	uint32_t chunk, i, chunks, slot;
 	int r = ttm_drain_refresh_extents(process);
 
 	if (r)
 		return r;
 	chunks = ttm_source_chunks(&process->source);
+	/* Empty runs of slots may have been given back at the end. */
+	if (last && chunks < process->model.chunks_len)
+		chunks = process->model.chunks_len;
 	for (chunk = 0; chunk < chunks; chunk++) {
 		r = ttm_source_slots(&process->source, chunk, words);
 		if (r == -ENOENT)
@@ -296,10 +340,14 @@ static int slots_scan(struct ttm_process *process, bool last)
 		else if (r)
 			return r;
 		for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++) {
-			if (!words[i].w[0] && !last)
+			slot = chunk * TTM_SLOTS_PER_EXTENT + i;
+			/* Never used: not even its mirror is touched. */
+			if (!words[i].w[0] &&
+				(!last ||
+					!ttm_model_place(&process->model, slot)
+						 ->item.word))
 				continue;
-			r = slot_take(process, chunk * TTM_SLOTS_PER_EXTENT + i,
-				&words[i], last);
+			r = slot_take(process, slot, &words[i], last);
 			if (r)
 				return r;
 		}
@@ -318,6 +366,8 @@ static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 		return 0;
 	process->scan_wanted = false;
 	process->scanned_ns = now_ns;
+	/* Theirs must be there, too. */
+	process->devices_wanted = true;
 	process->changed = true;
 	stats->scans++;
 	r = slots_scan(process, false);

@@ -34,12 +34,18 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 	const struct ttm_device *found)
 {
 	struct ttm_part *part = process->parts[entry];
+	struct ttm_share *share = &process->model.shares[entry];
 	bool whole = !(found->seq & 1);
 
 	if (memcmp(&part->device, found, sizeof(*found)) != 0) {
-		process->model.shares[entry].changed = true;
+		share->changed = true;
 		process->changed = true;
 	}
+	/* Base, top and cores are as much of a measurement as the objects are. */
+	if (whole &&
+		memcmp(&part->device.facts, &found->facts,
+			sizeof(found->facts)) != 0)
+		share->l1_moved = true;
 	if (!whole) {
 		struct ttm_device_facts facts = part->device.facts;
 
@@ -51,7 +57,7 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 	}
 	if (found->head & TTM_DEVICE_READY) {
 		part->ready = true;
-		process->model.shares[entry].known = true;
+		share->known = true;
 		ttm_apply_epoch(&process->model, entry,
 			(uint16_t)TTM_ERA_EPOCH(found->era));
 	}

@@ -178,8 +178,11 @@ static void cut_take(struct ttm_engine *engine, uint64_t now_ns)
 	engine->output.changed = true;
 }
 
-static bool cut_is_wanted(const struct ttm_engine *engine, uint64_t now_ns)
+static bool cut_is_wanted(
+	const struct ttm_engine *engine, uint64_t now_ns, bool publishing)
 {
+	if (engine->settling && publishing)
+		return true;
 	return engine->cut_events !=
 		engine->stats.events + engine->stats.missed &&
 		now_ns - engine->cut_ns >= CUT_INTERVAL_NS;
@@ -243,6 +246,8 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	if (r < 0)
 		engine->publish_errors++;
 	publish_error_tell(engine, r);
+	if (!r)
+		engine->cut_published_ns = engine->cut_ns;
 	engine->published_ns = now_ns;
 	/* Of the processor: on a busy machine the clock says little. */
 	engine->publish_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
@@ -258,6 +263,9 @@ static uint64_t publish_due(const struct ttm_engine *engine)
 
 	if (interval < PUBLISH_INTERVAL_NS)
 		interval = PUBLISH_INTERVAL_NS;
+	/* Whatever it takes: a reader takes older figures for stale. */
+	if (interval > TICK_INTERVAL_NS)
+		interval = TICK_INTERVAL_NS;
 	/* Without room there is none a moment later either. */
 	if (engine->publish_error)
 		interval = TICK_INTERVAL_NS;
@@ -281,6 +289,7 @@ static bool output_is_wanted(struct ttm_engine *engine)
 static uint64_t engine_round(struct ttm_engine *engine)
 {
 	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC), due_ns, due;
+	bool wanted, publishing;
 
 	rcu_read_lock();
 	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
@@ -290,14 +299,21 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	}
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);
-	if (cut_is_wanted(engine, now_ns))
+	due = publish_due(engine);
+	wanted = output_is_wanted(engine);
+	publishing = wanted && now_ns >= due;
+	if (cut_is_wanted(engine, now_ns, publishing)) {
 		cut_take(engine, now_ns);
-	if (output_is_wanted(engine)) {
-		due = publish_due(engine);
-		if (now_ns >= due)
-			engine_publish(engine, now_ns);
-		else if (due < due_ns)
-			due_ns = due;
+		wanted = true;
+	}
+	if (publishing) {
+		engine_publish(engine, now_ns);
+		/* Who is dead can be retired now. */
+		if (engine->settling)
+			due_ns = now_ns;
+		engine->settling = false;
+	} else if (wanted) {
+		due_ns = due < due_ns ? due : due_ns;
 	} else {
 		ttm_publisher_heartbeat(engine->output.publisher);
 	}
@@ -318,6 +334,8 @@ int ttm_engine_first(struct ttm_engine *engine)
 	processes_output(engine, now_ns);
 	cut_take(engine, now_ns);
 	r = engine_publish(engine, now_ns);
+	/* It made the file, and told of all there is: the next ones do not. */
+	engine->publish_ns = 0;
 	rcu_read_unlock();
 	return r;
 }

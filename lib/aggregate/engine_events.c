@@ -4,24 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "aggregate/drain_state.h"
 #include "aggregate/engine_state.h"
 
 #define MIB (1024.0 * 1024.0)
 
-/*
- * Whose share a device entry is. A new one may not have been looked at: its records
- * come before the entries are read at the end of the round.
- */
+/* Whose share a device entry is. A new one may not have been told to a chip. */
 static struct ttm_chip *chip_of(
 	struct ttm_engine *engine, struct ttm_process *process, unsigned entry)
 {
-	if (entry >= process->parts_len || !process->parts[entry]->chip) {
-		if (ttm_drain_devices(process) < 0)
-			return NULL;
+	if (entry >= process->parts_len)
+		return NULL;
+	if (!process->parts[entry]->chip)
 		ttm_output_assign(&engine->output, process);
-	}
-	return entry < process->parts_len ? process->parts[entry]->chip : NULL;
+	return process->parts[entry]->chip;
 }
 
 static void distribution_add(struct ttm_engine *engine,
@@ -73,6 +68,16 @@ static uint64_t total_of(
 	return total;
 }
 
+/*
+ * Without the scan of its slots that is still to come, the mirror has only what the
+ * records told: that is all if they were read from the first one on.
+ */
+static bool total_is_known(const struct ttm_process *process)
+{
+	return !process->scan_wanted ||
+		(!process->scanned_ns && !process->resumed && !process->missed);
+}
+
 static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 	const struct ttm_words *record)
 {
@@ -81,7 +86,7 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 	bool alloc = TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC;
 	uint32_t logical;
 	const char *what;
-	char text[256];
+	char text[256], total[32] = "unknown";
 
 	if (!chip_of(engine, process, entry) ||
 		(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED))
@@ -93,15 +98,17 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		what = alloc ? "CB_ALLOC" : "CB_FREE";
 	else
 		what = alloc ? "ALLOC" : "FREE";
+	if (total_is_known(process))
+		snprintf(total, sizeof(total), "%.3f MiB",
+			(double)total_of(process, entry, figure) / MIB);
 	snprintf(text, sizeof(text),
-		"[%s] %s%s on device %" PRIu32 ": %c%.3f MiB (total %.3f MiB)",
-		what, kinds[figure],
+		"[%s] %s%s on device %" PRIu32 ": %c%.3f MiB (total %s)", what,
+		kinds[figure],
 		figure >= TTMEM_FIGURE_KERNEL    ? " kernel" :
 			figure < TTMEM_FIGURE_CB ? " buffer" :
 						   "",
 		logical, alloc ? '+' : '-',
-		(double)ttm_words_bytes(record) / MIB,
-		(double)total_of(process, entry, figure) / MIB);
+		(double)ttm_words_bytes(record) / MIB, total);
 	engine->config.event(text);
 }
 

@@ -155,10 +155,13 @@ static void process_error(
 static void process_drain(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
+	bool first = !process->refreshed_ns;
 	int r;
 
 	process->bytes_max = bytes_left(engine, process);
 	r = ttm_drain(process, now_ns, &engine->watcher, &engine->stats);
+	if (first && ttm_process_is_late(process))
+		process->rate_events = process->events;
 	if (r < 0)
 		process_error(engine, process, r);
 	due_set(process, now_ns, r > 0 ? (uint64_t)r : 0);
@@ -183,10 +186,10 @@ static void retired_tell(
 			attached->header.pid, attached->header.comm);
 }
 
-static int process_retire(
+/* Everything there is to read of it, as it will be retired. */
+static int process_settle(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
-	struct ttm_retirees *retirees = process->attached->directory->retirees;
 	int r;
 
 	process->bytes_max = bytes_left(engine, process);
@@ -197,17 +200,41 @@ static int process_retire(
 		process_error(engine, process, r);
 		return 0;
 	}
-	if (r >= 0 && !retirees)
-		r = -EACCES;
+	if (r < 0)
+		return r;
+	process->settled_ns = now_ns;
+	engine->settling = true;
+	return 0;
+}
+
+/*
+ * Once it is retired nobody reads its records again. So what they told, the
+ * distributions, has to be in a publication first: who is killed in between leaves a
+ * successor who either reads them once more or knows that they are read. Where
+ * nothing can be published there is nothing to wait for.
+ */
+static bool process_is_settled(
+	const struct ttm_engine *engine, const struct ttm_process *process)
+{
+	return process->settled_ns &&
+		(engine->cut_published_ns >= process->settled_ns ||
+			engine->publish_error);
+}
+
+static int process_retire(
+	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
+{
+	struct ttm_retirees *retirees = process->attached->directory->retirees;
+	int r;
+
+	if (!retirees)
+		return -EACCES;
 	/* The file could not be read when it began, and has it all the same. */
-	if (r >= 0 &&
-		ttm_retirees_has(retirees, process->attached->header.uuid)) {
+	if (ttm_retirees_has(retirees, process->attached->header.uuid)) {
 		ttm_output_forget(&engine->output, process);
 		return 0;
 	}
-	if (r >= 0)
-		r = ttm_retirees_add(
-			retirees, &engine->output, process, now_ns);
+	r = ttm_retirees_add(retirees, &engine->output, process, now_ns);
 	if (r >= 0)
 		retired_tell(engine, process);
 	return r;
@@ -218,13 +245,18 @@ static uint64_t process_end(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
 	struct ttm_process *process = attached->process;
-	int r;
+	int r = 0;
 
 	if (now_ns < process->due_ns && process->ending)
 		return process->due_ns;
-	r = process_retire(engine, process, now_ns);
+	if (!process->settled_ns)
+		r = process_settle(engine, process, now_ns);
 	if (process->quarantined)
 		return UINT64_MAX;
+	if (r >= 0 && !process_is_settled(engine, process))
+		return UINT64_MAX; /* the publication wakes it */
+	if (r >= 0)
+		r = process_retire(engine, process, now_ns);
 	if (r < 0) {
 		engine->retire_errors++;
 		if (!process->ending)

@@ -32,10 +32,12 @@ struct ttm_engine {
 	uint64_t mirror_bytes;
 	uint64_t health_row;
 	uint64_t cut_ns;
-	uint64_t cut_events; /* stats.events at the last cut */
-	uint64_t tick_ns;    /* of the last second's tick */
-	uint64_t slow_ns;    /* of the last look at directories and markers */
-	int publish_error;   /* the last one, so that it is told once */
+	uint64_t cut_events;       /* stats.events at the last cut */
+	uint64_t cut_published_ns; /* cut_ns of the last publication */
+	bool settling;     /* a dead process waits for a cut to be published */
+	uint64_t tick_ns;  /* of the last second's tick */
+	uint64_t slow_ns;  /* of the last look at directories and markers */
+	int publish_error; /* the last one, so that it is told once */
 	const struct ttm_markers *markers; /* as shown; only compared */
 	uint64_t *marker_rows;
 	size_t marker_rows_len;

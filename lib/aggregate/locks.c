@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "shm/clock.h"
+
 static int lock_open_existing(int directory_fd)
 {
 	/* Without O_CREAT: in a sticky directory the kernel may refuse to open
@@ -76,6 +78,19 @@ static int lock_take(int fd, uint32_t *ret_holder)
 	return -EBUSY;
 }
 
+/*
+ * For processes that end while nobody serves. Where there is no room for it they do
+ * as if nobody had ever served.
+ */
+static void note_write(int fd, uint64_t stopped_ns)
+{
+	struct ttm_server_note note = { .magic = TTM_SERVER_NOTE_MAGIC,
+		.stopped_ns = stopped_ns };
+	ssize_t n = pwrite(fd, &note, sizeof(note), 0);
+
+	(void)n;
+}
+
 int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
 {
 	int fd = lock_open(directory_fd, owner), r;
@@ -85,8 +100,19 @@ int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
 	r = lock_judge(fd, owner);
 	if (r == 0)
 		r = lock_take(fd, ret_holder);
-	if (r == 0)
+	if (r == 0) {
+		note_write(fd, 0);
 		return fd;
+	}
 	close(fd);
 	return r;
+}
+
+void ttm_server_unlock(int *fd)
+{
+	if (*fd < 0)
+		return;
+	note_write(*fd, ttm_clock_ns(CLOCK_MONOTONIC));
+	close(*fd);
+	*fd = -1;
 }

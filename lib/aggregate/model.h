@@ -89,7 +89,7 @@ enum ttm_list {
 struct ttm_share {
 	bool known;
 	bool changed;  /* since publish looked */
-	bool l1_moved; /* L1 buffers or CBs changed since ttm_model_l1() */
+	bool l1_moved; /* L1 buffers, CBs or facts did since ttm_model_l1() */
 	uint16_t epoch;
 	struct ttm_tally live[TTMEM_FIGURES];
 	struct ttm_tally orphaned[TTMEM_FIGURES];

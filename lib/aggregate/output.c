@@ -178,8 +178,10 @@ static void part_assign(struct ttm_output *output, struct ttm_part *part)
 		return;
 	if (part->chip && part->row) {
 		ttm_chip_count(part->chip, &part->published, NULL);
+		ttm_chip_rates_skip(part->chip, &part->published, UINT64_MAX);
 		part->published.device = chip->row;
 		ttm_chip_count(chip, NULL, &part->published);
+		ttm_chip_rates_skip(chip, &part->published, 1);
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
@@ -203,6 +205,7 @@ static void share_publish(
 {
 	struct ttm_part *part = process->parts[entry];
 	struct ttm_share_row row;
+	bool late = !part->row && ttm_process_is_late(process);
 
 	if (!part->chip)
 		return;
@@ -218,6 +221,8 @@ static void share_publish(
 	process->model.shares[entry].changed = false;
 	share_fill(process, entry, &row);
 	ttm_chip_count(part->chip, &part->published, &row);
+	if (late)
+		ttm_chip_rates_skip(part->chip, &row, 1);
 	part->published = row;
 	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
 }

@@ -7,6 +7,9 @@
 
 #include "shm/clock.h"
 
+/* Rates are taken every second. */
+#define LATE_NS 1000000000u
+
 /*
  * The clock of a process is the machine's, but its rate may not be told. Since the
  * segment was made it has run so many ticks in so many ns; when that was just now,
@@ -92,6 +95,14 @@ void ttm_process_free(struct ttm_process **process)
 	free(p->names);
 	free(p);
 	*process = NULL;
+}
+
+bool ttm_process_is_late(const struct ttm_process *process)
+{
+	uint64_t began_ns = process->attached->header.monotonic_base_ns;
+
+	return process->attached_ns > began_ns &&
+		process->attached_ns - began_ns > LATE_NS;
 }
 
 size_t ttm_process_bytes(const struct ttm_process *process)

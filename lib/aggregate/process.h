@@ -74,6 +74,7 @@ struct ttm_process {
 	bool texts_wanted;    /* marks and failures */
 	bool counters_wanted; /* something happened since they were read */
 	bool changed;         /* since publish looked */
+	bool resumed; /* another ttmemd read the records up to positions */
 
 	uint64_t events; /* records drained or missed: sum of positions */
 	uint64_t missed;
@@ -102,15 +103,19 @@ struct ttm_process {
 	uint64_t marks_number[TTM_MARKS_KEPT]; /* seq they were taken at */
 	uint64_t failures_number[TTM_FAILURES_KEPT];
 	uint64_t quarantine_row;
-	uint64_t bytes_max; /* for its mirror */
-	bool quarantined;   /* source.reason says why */
-	bool ending;        /* dead, but could not be retired yet */
+	uint64_t bytes_max;  /* for its mirror */
+	bool quarantined;    /* source.reason says why */
+	bool ending;         /* dead, but could not be retired yet */
+	uint64_t settled_ns; /* dead, and read for the last time; 0: not yet */
 };
 
 /* Takes the attached's file, not its ownership. Returns 0 or -ENOMEM. */
 int ttm_process_new(struct ttm_attached *attached, uint64_t now_ns,
 	struct ttm_process **ret_process);
 void ttm_process_free(struct ttm_process **process);
+
+/* Whether it began so long before it was found that its past is in no rate. */
+bool ttm_process_is_late(const struct ttm_process *process);
 
 size_t ttm_process_bytes(const struct ttm_process *process);
 

@@ -160,6 +160,7 @@ int ttm_resume_positions(struct ttm_engine *engine, struct ttm_process *process)
 		if (rows[i].self && rows[i].lane < TTM_LANES_MAX &&
 			memcmp(rows[i].uuid, uuid, sizeof(rows[i].uuid)) == 0)
 			r = position_resume(process, &rows[i]);
+	process->resumed = process->events != 0;
 	process->rate_events = process->events;
 	return r;
 }

@@ -23,6 +23,7 @@ struct ttm_retired {
 	uint32_t uid;
 	int fd;
 	uint64_t end; /* entries below are whole */
+	bool broken;  /* what follows is none */
 };
 
 /* -- entries ------------------------------------------------------------------- */
@@ -169,11 +170,14 @@ static int entry_append(int fd, uint64_t off, struct ttm_retired_entry *entry)
 	struct ttm_retired_head *head = entry->head;
 	int r;
 
+	/* One word last: a longer write may end between two pages when its
+	 * writer is killed. */
 	head->checksum = entry_checksum(head);
-	r = bytes_write(
-		fd, off + sizeof(*head), head + 1, head->size - sizeof(*head));
+	r = bytes_write(fd, off + sizeof(head->magic),
+		(const char *)head + sizeof(head->magic),
+		head->size - sizeof(head->magic));
 	if (!r)
-		r = bytes_write(fd, off, head, sizeof(*head));
+		r = bytes_write(fd, off, &head->magic, sizeof(head->magic));
 	return r;
 }
 
@@ -256,15 +260,12 @@ int ttm_retired_open(int directory_fd, uint32_t uid,
 	retired->uid = uid;
 	retired->fd = file_open(directory_fd, uid);
 	r = retired->fd < 0 ? retired->fd : file_load(retired, loaded, context);
-	*ret_broken = r == -EPROTO;
 	if (r < 0 && r != -EPROTO) {
 		ttm_retired_close(&retired);
 		return r;
 	}
-	/* For whoever wants to know what happened to it. */
-	if (*ret_broken)
-		renameat(directory_fd, TTM_RETIRED_FILE, directory_fd,
-			BROKEN_FILE);
+	retired->broken = r == -EPROTO;
+	*ret_broken = retired->broken;
 	*ret_retired = retired;
 	return 0;
 }
@@ -323,6 +324,26 @@ static int entries_copy(struct ttm_retired *retired, int to, uint64_t at,
 	return r;
 }
 
+/*
+ * A broken file stays beside the new one, for whoever wants to know what happened
+ * to it; but it has the name until there is a new one.
+ */
+static int file_replace(const struct ttm_retired *retired)
+{
+	int directory = retired->directory_fd;
+
+	if (retired->broken &&
+		renameat2(directory, NEW_FILE, directory, TTM_RETIRED_FILE,
+			RENAME_EXCHANGE) == 0) {
+		if (renameat(directory, NEW_FILE, directory, BROKEN_FILE) < 0)
+			unlinkat(directory, NEW_FILE, 0);
+		return 0;
+	}
+	if (renameat(directory, NEW_FILE, directory, TTM_RETIRED_FILE) < 0)
+		return -errno;
+	return 0;
+}
+
 int ttm_retired_compact(struct ttm_retired *retired,
 	struct ttm_retired_entry *base,
 	bool (*keep)(void *context, const uint8_t uuid[16]), void *context)
@@ -338,9 +359,8 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	if (!r)
 		r = entries_copy(
 			retired, fd, base->head->size, keep, context, &end);
-	if (!r &&
-		renameat(directory, NEW_FILE, directory, TTM_RETIRED_FILE) < 0)
-		r = -errno;
+	if (!r)
+		r = file_replace(retired);
 	if (r) {
 		close(fd);
 		unlinkat(directory, NEW_FILE, 0);
@@ -349,5 +369,6 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	close(retired->fd);
 	retired->fd = fd;
 	retired->end = end;
+	retired->broken = false;
 	return 0;
 }

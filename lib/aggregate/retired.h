@@ -12,8 +12,8 @@
  *   head, process row, shares, name rows, mark rows, failure rows, object rows
  *
  * with the rows of lib/shm/aggregate.h; in them references are numbers of the
- * entry's own rows, from 1 on. The head is written last: an entry without a whole
- * head is not there. The first entry may be the base: no process, but the sums of
+ * entry's own rows, from 1 on. The magic is written last: an entry without it is
+ * not there. The first entry may be the base: no process, but the sums of
  * all that were dropped for room, oldest first. The file is only appended to, or
  * replaced as a whole.
  */

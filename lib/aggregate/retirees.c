@@ -143,8 +143,10 @@ static bool shares_show(struct ttm_output *output, struct retiree *retiree,
 		share->chip = ttm_chip_get(&output->chips, &share->facts,
 			share->published.logical);
 		retiree->shares_len++;
-		if (!share->row || !share->chip)
+		if (!share->row || !share->chip) {
+			share->chip = NULL; /* it is not counted there */
 			return false;
+		}
 		share->published.self = share->row;
 		share->published.process = retiree->row;
 		share->published.device = share->chip->row;
@@ -405,25 +407,29 @@ static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
 		retirees->error = -ENOMEM;
 }
 
+/*
+ * Entries come in the order of the list; one that is not in it could not be shown
+ * for lack of memory, and stays.
+ */
 static bool is_kept(void *context, const uint8_t uuid[16])
 {
-	const struct ttm_retirees *retirees = context;
-	const struct retiree *retiree;
+	const struct retiree **next = context, *retiree = *next;
 
-	for (retiree = retirees->first; retiree; retiree = retiree->next)
-		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
-			return !retiree->dropped;
-	return true;
+	if (!retiree || memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) != 0)
+		return true;
+	*next = retiree->next;
+	return !retiree->dropped;
 }
 
 static int file_rewrite(struct ttm_retirees *retirees)
 {
+	const struct retiree *next = retirees->first;
 	struct ttm_retired_entry base;
 	int r = base_entry(retirees, &base);
 
 	if (r)
 		return r;
-	r = ttm_retired_compact(retirees->file, &base, is_kept, retirees);
+	r = ttm_retired_compact(retirees->file, &base, is_kept, &next);
 	ttm_retired_entry_free(&base);
 	return r;
 }
@@ -449,6 +455,21 @@ void ttm_retirees_forget(
 	retirees->base_len = 0;
 }
 
+/* All that was loaded is of the past. */
+static void rates_skip(struct ttm_retirees *retirees)
+{
+	struct retiree *retiree;
+	uint32_t i;
+
+	for (i = 0; i < retirees->base_len; i++)
+		ttm_chip_rates_skip(retirees->base[i].chip,
+			&retirees->base[i].published, 1);
+	for (retiree = retirees->first; retiree; retiree = retiree->next)
+		for (i = 0; i < retiree->shares_len; i++)
+			ttm_chip_rates_skip(retiree->shares[i].chip,
+				&retiree->shares[i].published, 1);
+}
+
 int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees)
 {
@@ -472,6 +493,7 @@ int ttm_retirees_open(struct ttm_output *output,
 		ttm_retirees_close(&retirees);
 		return r;
 	}
+	rates_skip(retirees);
 	*ret_retirees = retirees;
 	return 0;
 }
@@ -522,27 +544,34 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	return r;
 }
 
+/* Drops the oldest of one sort while there is too much of it, or of all. */
+static void trim_sort(struct ttm_retirees *retirees, bool leaky, uint64_t kept,
+	uint64_t *bytes)
+{
+	uint64_t len = leaky ? retirees->leaky_len : retirees->clean_len;
+	struct retiree *retiree;
+
+	for (retiree = retirees->first; retiree; retiree = retiree->next) {
+		if ((retiree->objects != 0) != leaky)
+			continue;
+		retiree->dropped = len > kept || *bytes > BYTES_KEPT;
+		if (!retiree->dropped)
+			continue;
+		*bytes -= retiree->file_size < *bytes ? retiree->file_size :
+							*bytes;
+		len--;
+	}
+}
+
 static bool trim_choose(struct ttm_retirees *retirees)
 {
 	uint64_t bytes = ttm_retired_bytes(retirees->file);
-	uint64_t clean = retirees->clean_len, leaky = retirees->leaky_len;
-	struct retiree *retiree;
 
-	if (clean <= CLEAN_MOST && leaky <= LEAKY_MOST && bytes <= BYTES_MOST)
+	if (retirees->clean_len <= CLEAN_MOST &&
+		retirees->leaky_len <= LEAKY_MOST && bytes <= BYTES_MOST)
 		return false;
-	for (retiree = retirees->first; retiree; retiree = retiree->next) {
-		retiree->dropped = retiree->objects ?
-			leaky > LEAKY_KEPT || bytes > BYTES_KEPT :
-			clean > CLEAN_KEPT;
-		if (!retiree->dropped)
-			continue;
-		bytes -= retiree->file_size < bytes ? retiree->file_size :
-						      bytes;
-		if (retiree->objects)
-			leaky--;
-		else
-			clean--;
-	}
+	trim_sort(retirees, false, CLEAN_KEPT, &bytes);
+	trim_sort(retirees, true, LEAKY_KEPT, &bytes);
 	return true;
 }
 
@@ -633,6 +662,24 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 	return r;
 }
 
+/* One of the base has no row. */
+static void share_assign(struct ttm_output *output, struct share *share)
+{
+	struct ttm_chip *chip = ttm_chip_get(
+		&output->chips, &share->facts, share->published.logical);
+
+	if (!chip || chip == share->chip)
+		return;
+	ttm_chip_count(share->chip, &share->published, NULL);
+	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
+	share->chip = chip;
+	share->published.device = chip->row;
+	ttm_chip_count(chip, NULL, &share->published);
+	ttm_chip_rates_skip(chip, &share->published, 1);
+	ttm_image_set(
+		output->image, TTM_TABLE_SHARES, share->row, &share->published);
+}
+
 void ttm_retirees_assign(
 	struct ttm_retirees *retirees, struct ttm_output *output)
 {
@@ -640,20 +687,10 @@ void ttm_retirees_assign(
 	uint32_t i;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
-		for (i = 0; i < retiree->shares_len; i++) {
-			struct share *share = &retiree->shares[i];
-			struct ttm_chip *chip = ttm_chip_get(&output->chips,
-				&share->facts, share->published.logical);
-
-			if (!chip || chip == share->chip)
-				continue;
-			ttm_chip_count(share->chip, &share->published, NULL);
-			share->chip = chip;
-			share->published.device = chip->row;
-			ttm_chip_count(chip, NULL, &share->published);
-			ttm_image_set(output->image, TTM_TABLE_SHARES,
-				share->row, &share->published);
-		}
+		for (i = 0; i < retiree->shares_len; i++)
+			share_assign(output, &retiree->shares[i]);
+	for (i = 0; i < retirees->base_len; i++)
+		share_assign(output, &retirees->base[i]);
 }
 
 void ttm_retirees_describe(

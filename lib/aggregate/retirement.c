@@ -131,6 +131,8 @@ static int objects_fill(struct ttm_output *output, struct ttm_process *process,
 	struct ttm_retired_entry *entry)
 {
 	uint32_t *numbers = name_numbers(process), slot;
+	/* A name that turns up only now is not in the entry. */
+	uint32_t numbers_len = process->names_len;
 	uint64_t to = 0;
 
 	if (!numbers)
@@ -146,7 +148,7 @@ static int objects_fill(struct ttm_output *output, struct ttm_process *process,
 			continue;
 		ttm_output_object(output, process, slot, &place->item, row);
 		row->share = share_number(process, row->share);
-		row->scope = place->item.scope <= process->names_len ?
+		row->scope = place->item.scope <= numbers_len ?
 			numbers[place->item.scope] :
 			0;
 		to++;

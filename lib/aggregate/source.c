@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shm/atomics.h"
@@ -147,6 +148,35 @@ static int map_set(struct ttm_source *source, uint32_t word, uint32_t extent)
 	return 0;
 }
 
+/*
+ * Slots are handed out run by run, each of which has an extent, or had one that
+ * was given back: what the mirror takes follows from what the file has. The words
+ * are read anew for it, all of them: an extent was claimed before the run behind
+ * it was handed out, but maybe while the reader was between the two.
+ */
+static int chunks_check(struct ttm_source *source, uint32_t chunks)
+{
+	uint32_t words[TTM_EXTENTS_MAX], i, used = 0, there = 0;
+	struct stat st;
+	int r = source_read(source, TTM_DIRECTORY_OFF, words,
+		source->extents_max * sizeof(words[0]));
+
+	if (r)
+		return r;
+	if (fstat(source->fd, &st) < 0)
+		return -errno;
+	if (st.st_size > (off_t)TTM_EXTENTS_OFF)
+		there = (uint32_t)(((uint64_t)st.st_size - TTM_EXTENTS_OFF) /
+			TTM_EXTENT_SIZE);
+	for (i = 0; i < source->extents_max && i < there; i++)
+		used += TTM_EXTENT_TYPE(words[i]) != TTM_EXTENT_UNUSED;
+	if (chunks <= used)
+		return 0;
+	return ttm_source_fault(source,
+		"it has %" PRIu32 " extents, and slots for %" PRIu32, used,
+		chunks);
+}
+
 int ttm_source_extents(struct ttm_source *source, uint64_t extents_high)
 {
 	uint32_t words[TTM_EXTENTS_MAX], i;
@@ -169,6 +199,12 @@ int ttm_source_extents(struct ttm_source *source, uint64_t extents_high)
 				source->maps[type].len * sizeof(uint32_t));
 	for (i = 0; i < extents_high && !r; i++)
 		r = map_set(source, words[i], i);
+	/* Looked at once for each number of them: seldom. */
+	if (r || ttm_source_chunks(source) <= source->chunks_checked)
+		return r;
+	r = chunks_check(source, ttm_source_chunks(source));
+	if (!r)
+		source->chunks_checked = ttm_source_chunks(source);
 	return r;
 }
 
@@ -274,10 +310,11 @@ int ttm_source_name(
 		return r;
 	if (!name.length)
 		return -ENOENT;
-	if ((name.length & (TTM_NAME_TRUNCATED - 1)) > TTM_NAME_SIZE)
+	name.length &= ~TTM_NAME_TRUNCATED;
+	if (name.length > TTM_NAME_SIZE)
 		return ttm_source_fault(source,
 			"name %" PRIu32 " claims %" PRIu64 " bytes", id,
-			(uint64_t)(name.length & (TTM_NAME_TRUNCATED - 1)));
+			name.length);
 	*ret_name = name;
 	return 0;
 }

@@ -26,6 +26,7 @@ struct ttm_extent_map {
 struct ttm_source {
 	int fd; /* the caller's */
 	uint32_t extents_max;
+	uint32_t chunks_checked; /* so many runs of slots can be */
 	struct ttm_extent_map maps[TTM_EXTENT_NAMES + 1]; /* by type */
 	char reason[TTM_REASON_SIZE];
 };
@@ -68,7 +69,7 @@ int ttm_source_devices(struct ttm_source *source, uint32_t len,
 int ttm_source_blocks(struct ttm_source *source, uint32_t extent,
 	struct ttm_block_device *ret_blocks, uint32_t len);
 
-/* Name `id` >= 1; -ENOENT: not there, or not ready. */
+/* Name `id` >= 1, its length plain; -ENOENT: not there, or not ready. */
 int ttm_source_name(
 	struct ttm_source *source, uint32_t id, struct ttm_name *ret_name);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "shm/atomics.h"
@@ -177,6 +178,7 @@ static int base_open(struct ttm_watch *watch, const char *wanted)
 static int home_open_users(
 	struct ttm_watch *watch, struct ttm_watch_failure *failure)
 {
+	void (*log)(int, const char *) = watch->log;
 	struct ttm_watched *watched;
 	const char *name;
 	int r;
@@ -187,13 +189,17 @@ static int home_open_users(
 		return r;
 	snprintf(failure->path, sizeof(failure->path), "%s", watch->home_path);
 	name = strrchr(watch->home_path, '/') + 1;
+	/* Why it is not served is told once, by who asked for it. */
+	watch->log = NULL;
 	ttm_directories_consider(watch, name);
+	watch->log = log;
 	watched = ttm_directories_by_name(watch, name);
 	if (!watched)
 		return -ENOMEM;
 	/* relaxed: our own words */
 	switch (ttm_load(&watched->directory->state)) {
 	case TTM_DIRECTORY_SERVED:
+		ttm_watch_log(watch, LOG_INFO, "serving %s", watch->home_path);
 		return 0;
 	case TTM_DIRECTORY_HELD:
 		failure->holder = (uint32_t)ttm_load(
@@ -374,8 +380,10 @@ void ttm_watch_close(struct ttm_watch **watch)
 		return;
 	watch_join(closing);
 	ttm_notice_close(closing);
-	for (i = 0; i < closing->watched_len; i++)
+	for (i = 0; i < closing->watched_len; i++) {
 		ttm_refused_drop(&closing->watched[i].refused);
+		ttm_server_unlock(&closing->watched[i].directory->lock_fd);
+	}
 	free(closing->watched);
 	ttm_namespaces_drop(&closing->namespaces);
 	descriptor_close(closing->epoll_fd);

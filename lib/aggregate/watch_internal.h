@@ -112,6 +112,9 @@ uint64_t ttm_watch_pause(uint64_t begin_ns);
  */
 int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder);
 
+/* Gives it back in order, and says so in the file. Accepts -1, sets it. */
+void ttm_server_unlock(int *fd);
+
 /* -- directories.c ------------------------------------------------------------ */
 
 /* Looks at all directories under the base: new ones, freed ones, gone ones. */

@@ -15,16 +15,26 @@
 uint64_t ttm_device_mask_slow(struct ttm_process *process, uint32_t device,
 	bool make, enum ttmem_anomaly *ret_reason);
 
-static inline uint64_t ttm_device_mask(struct ttm_process *process,
-	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
+/* The usual case: one device, with an entry. */
+static inline bool ttm_device_known(
+	const struct ttm_process *process, uint32_t device, unsigned *ret_entry)
 {
 	uint32_t entry = 0;
 
 	/* relaxed: an entry's words are atomic themselves */
 	if (TTM_LIKELY(device < TTM_DEVICES_MAX))
 		entry = ttm_load32(&process->device_map[device]);
-	if (TTM_LIKELY(entry != 0))
-		return 1ull << (entry - 1);
+	*ret_entry = entry - 1;
+	return TTM_LIKELY(entry != 0);
+}
+
+static inline uint64_t ttm_device_mask(struct ttm_process *process,
+	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
+{
+	unsigned entry;
+
+	if (ttm_device_known(process, device, &entry))
+		return 1ull << entry;
 	return ttm_device_mask_slow(process, device, make, ret_reason);
 }
 

@@ -19,46 +19,63 @@ static bool kind_is_good(enum ttmem_kind kind)
 	return (uint32_t)kind <= TTMEM_TRACE;
 }
 
-/* By value: see seat.h. */
-static TTM_COLD void device_is_bad(struct ttm_hook hook,
-	enum ttmem_anomaly reason, unsigned figure, uint64_t id)
+/* A mesh, or a device of which little is known yet. */
+static TTM_SLOW void put_on_each(
+	struct ttm_ticket ticket, uint32_t device, struct ttm_object object)
 {
-	ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
+	struct ttm_hook hook = ttm_hook_of(ticket);
+	enum ttmem_anomaly reason;
+	uint64_t mask = ttm_device_mask(hook.process, device, true, &reason);
+
+	if (!mask)
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, object.figure,
+			object.id);
+	while (mask)
+		ttm_object_put(&hook, ttm_mask_take(&mask), &object);
+}
+
+static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
+	unsigned figure, uint64_t program, uint64_t id)
+{
+	struct ttm_hook hook = ttm_hook_of(ticket);
+	enum ttmem_anomaly reason;
+	uint64_t mask = ttm_device_mask(hook.process, device, false, &reason);
+
+	if (!mask)
+		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
+	while (mask)
+		ttm_object_remove(
+			&hook, ttm_mask_take(&mask), figure, program, id);
 }
 
 /* `bytes`: what is lost if the event cannot be recorded at all. */
 static TTM_INLINE void put(
 	uint32_t device, const struct ttm_object *object, uint64_t bytes)
 {
-	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	uint64_t mask;
+	unsigned entry;
 
 	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, bytes)))
 		return;
-	mask = ttm_device_mask(hook.process, device, true, &reason);
-	if (TTM_UNLIKELY(!mask))
-		device_is_bad(hook, reason, object->figure, object->id);
-	while (mask)
-		ttm_object_put(&hook, ttm_mask_take(&mask), object);
+	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
+		ttm_object_put(&hook, entry, object);
+	else
+		put_on_each(ttm_ticket(&hook), device, object_copy(object));
 	ttm_hook_leave(&hook);
 }
 
 static TTM_INLINE void object_remove(
 	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
 {
-	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	uint64_t mask;
+	unsigned entry;
 
 	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0)))
 		return;
-	mask = ttm_device_mask(hook.process, device, false, &reason);
-	if (TTM_UNLIKELY(!mask))
-		device_is_bad(hook, reason, figure, id);
-	while (mask)
-		ttm_object_remove(
-			&hook, ttm_mask_take(&mask), figure, program, id);
+	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
+		ttm_object_remove(&hook, entry, figure, program, id);
+	else
+		remove_on_each(ttm_ticket(&hook), device, figure, program, id);
 	ttm_hook_leave(&hook);
 }
 

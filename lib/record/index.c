@@ -6,25 +6,35 @@
 #include <sys/mman.h>
 
 /*
- * Large enough that two threads with a thousand objects each seldom meet in a line
- * (with 512 they nearly always did), small enough for a second-level cache.
+ * Of a part. Large enough that each of a few thousand ids that follow each other has
+ * its line, small enough for a second-level cache: with twice as many lines an
+ * allocation took 10 ns more. The parts of devices that are not there take address
+ * space only.
  */
 #define FIRST_LINES 4096u
 #define GROWTH_SHIFT 3
 #define HUGE_SIZE (2u << 20)
 #define LINES_MAX (FIRST_LINES << (3 * GROWTH_SHIFT))
 
-/* As many overflow lines again as half the first lines, behind those. */
+/* As many overflow lines again as half a part's first lines, behind those. */
+static uint64_t overflow_lines(uint64_t lines)
+{
+	return lines / 2;
+}
+
 static size_t level_size(uint64_t lines)
 {
-	return sizeof(struct ttm_bucket) * (lines + lines / 2) +
+	return sizeof(struct ttm_bucket) *
+		(TTM_INDEX_PARTS * lines + overflow_lines(lines)) +
 		sizeof(struct ttm_level);
 }
 
 static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 {
 	struct ttm_bucket *memory = ttm_private_memory(level_size(lines));
+	struct ttm_bucket *overflow;
 	struct ttm_level *level;
+	unsigned part;
 
 	if (!memory)
 		return NULL;
@@ -35,17 +45,20 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 		madvise(memory, level_size(lines), MADV_HUGEPAGE);
 		errno = error; /* a hook leaves it as it was */
 	}
-	level = (struct ttm_level *)(memory + lines + lines / 2);
+	overflow = memory + TTM_INDEX_PARTS * lines;
+	level = (struct ttm_level *)(overflow + overflow_lines(lines));
 	level->older = older;
 	level->mask = lines - 1;
-	level->overflow_len = lines / 2;
-	level->lines = memory;
+	for (part = 0; part < TTM_INDEX_PARTS; part++)
+		level->parts[part] = memory + part * lines;
+	level->overflow = overflow;
+	level->overflow_len = overflow_lines(lines);
 	return level;
 }
 
 static void level_drop(struct ttm_level *level)
 {
-	ttm_private_memory_drop(level->lines, level_size(level->mask + 1));
+	ttm_private_memory_drop(level->parts[0], level_size(level->mask + 1));
 }
 
 /* True if there is a newer level than `level` now, whoever made it. */
@@ -123,7 +136,7 @@ static uint64_t *level_put(struct ttm_process *process, struct ttm_level *level,
 		/* pairs(index-line): acquire, with overflow_append */
 		next = ttm_load_acquire(&bucket->next);
 		if (next)
-			bucket = &level->lines[level->mask + next];
+			bucket = &level->overflow[next - 1];
 		else if ((level_is_crowded(level) &&
 				 level_add(process, level)) ||
 			!overflow_append(level, bucket))
@@ -142,4 +155,17 @@ TTM_COLD uint64_t *ttm_index_insert_slow(
 		place = level_put(process, level, bucket_hash, entry);
 	} while (!place && level_add(process, level));
 	return place;
+}
+
+bool ttm_index_has_other(const struct ttm_process *process,
+	uint64_t bucket_hash, uint64_t tag, uint64_t mine)
+{
+	struct ttm_search search;
+	uint64_t entry = 0;
+
+	ttm_search_start(&search, process, bucket_hash, tag);
+	while (ttm_search_next(&search, &entry))
+		if (entry != mine)
+			return true;
+	return false;
 }

@@ -4,8 +4,8 @@
  * From an object's key to its slot: private to the process, lock-free, safe in
  * signal handlers, and it grows without moving anything.
  *
- * Levels of buckets. A bucket is a cache line of seven entries and a link to an
- * overflow line. When a level has too many of those, a level eight times as large
+ * Levels of buckets, in parts by device. A bucket is a cache line of seven entries
+ * and a link to an overflow line. When a level has too many of those, a level eight times as large
  * is added and takes all further entries; a search looks through all levels, the
  * newest first. A freed entry is stored as 0 and used again.
  *
@@ -29,7 +29,7 @@ struct ttm_key {
 	/* TTM_W1_KEY: one, or three since the kernel types are one class */
 	unsigned w1, w1_or, w1_or_else;
 	uint64_t bucket_hash;
-	uint64_t tag; /* in bits 24-63, never 0: no empty entry looks like it */
+	uint64_t tag; /* in bits 24-63; bit 32 is set: see ttm_bucket_with */
 };
 
 static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
@@ -41,15 +41,42 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/*
+ * Ids that follow each other, as those of a counter do, have lines that follow each
+ * other, and each a line of its own: the caches foresee the next one, and threads that
+ * draw from one counter do not meet. Blocks of ids are hashed.
+ */
+#define TTM_ID_BLOCK_SHIFT 12
+
+static inline uint64_t ttm_block_hash(uint64_t id, unsigned w1)
+{
+	uint64_t block = id >> TTM_ID_BLOCK_SHIFT;
+	uint64_t product = (block ^ (uint64_t)w1 << (64 - TTM_ID_BLOCK_SHIFT)) *
+		0x9e3779b97f4a7c15ull;
+
+	return product ^ product >> 32;
+}
+
+/*
+ * The line in each part of a level, and the part. That is chosen by the device: threads
+ * with a device each would otherwise take every other line from each other's caches.
+ */
+static inline uint64_t ttm_bucket_hash(
+	uint64_t block_hash, uint64_t id, unsigned w1)
+{
+	return (block_hash + id) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+}
+
 static inline uint64_t ttm_tag(uint64_t hash)
 {
-	return (hash | 1u << 24) & ~0xffffffull;
+	return (hash | 1ull << 32) & ~0xffffffull;
 }
 
 static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
 	unsigned w1 = figure << 6 | device;
+	uint64_t block;
 
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		w1 = TTMEM_FIGURE_KERNEL << 6 | device;
@@ -65,23 +92,17 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
-		ret_key->bucket_hash = ttm_hash(program, w1);
+		block = ttm_block_hash(program, w1);
+		ret_key->bucket_hash = ttm_bucket_hash(block, program, w1);
 		ret_key->tag = ttm_tag(ttm_hash(id, ret_key->bucket_hash));
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
-		ret_key->bucket_hash = ttm_hash(id, w1);
-		ret_key->tag = ttm_tag(ret_key->bucket_hash);
+		block = ttm_block_hash(id, w1);
+		ret_key->bucket_hash = ttm_bucket_hash(block, id, w1);
+		ret_key->tag = ttm_tag(block ^ id << (64 - TTM_ID_BLOCK_SHIFT));
 	}
 }
-
-/* A walk over the entries where a key may be. */
-struct ttm_probe {
-	const struct ttm_level *level;
-	struct ttm_bucket *bucket;
-	uint64_t hash;
-	unsigned at;
-};
 
 static inline struct ttm_level *ttm_level_newest(
 	const struct ttm_process *process)
@@ -92,8 +113,52 @@ static inline struct ttm_level *ttm_level_newest(
 static inline struct ttm_bucket *ttm_level_bucket(
 	const struct ttm_level *level, uint64_t hash)
 {
-	return &level->lines[hash & level->mask];
+	return &level->parts[hash % TTM_INDEX_PARTS]
+			    [hash / TTM_INDEX_PARTS & level->mask];
 }
+
+#define TTM_BUCKET_ENTRIES 0x7fu /* all of them, as bits */
+
+/*
+ * The entries of a bucket that have this tag in their upper half, a bit for each; 0:
+ * those that are empty. The upper half of an entry is never 0 and that of `next`
+ * always, so that neither is taken for the other.
+ */
+static inline unsigned ttm_bucket_with(
+	const struct ttm_bucket *bucket, uint64_t tag)
+{
+	/* pairs(index-entry): acquire, with ttm_bucket_put */
+	return ttm_line_find_acquire(
+		(const uint64_t *)(const void *)bucket, (uint32_t)(tag >> 32));
+}
+
+/* The first entry of a bucket with this tag, or 0; *ret_at is its number. */
+static inline uint64_t ttm_bucket_find(
+	const struct ttm_bucket *bucket, uint64_t tag, unsigned *ret_at)
+{
+	/* pairs(index-entry): acquire, with ttm_bucket_put */
+	uint64_t entry = ttm_load_acquire(&bucket->entries[0]);
+	unsigned found;
+
+	/* Mostly it is alone in its bucket: then nothing waits for the others. */
+	*ret_at = 0;
+	if (TTM_LIKELY((entry ^ tag) >> 24 == 0))
+		return entry;
+	found = ttm_bucket_with(bucket, tag);
+	if (TTM_UNLIKELY(!found))
+		return 0;
+	*ret_at = (unsigned)__builtin_ctz(found);
+	/* pairs(index-entry): acquire, with ttm_bucket_put */
+	entry = ttm_load_acquire(&bucket->entries[*ret_at]);
+	return TTM_LIKELY((entry ^ tag) >> 24 == 0) ? entry : 0;
+}
+
+/* A walk over the buckets where a key may be, the newest level first. */
+struct ttm_probe {
+	const struct ttm_level *level;
+	struct ttm_bucket *bucket;
+	uint64_t hash;
+};
 
 static inline void ttm_probe_start(struct ttm_probe *probe,
 	const struct ttm_process *process, uint64_t bucket_hash)
@@ -101,7 +166,6 @@ static inline void ttm_probe_start(struct ttm_probe *probe,
 	probe->level = ttm_level_newest(process);
 	probe->bucket = ttm_level_bucket(probe->level, bucket_hash);
 	probe->hash = bucket_hash;
-	probe->at = 0;
 }
 
 static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
@@ -109,9 +173,8 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 	/* pairs(index-line): acquire, with overflow_append */
 	uint64_t next = ttm_load_acquire(&probe->bucket->next);
 
-	probe->at = 0;
 	if (TTM_UNLIKELY(next != 0)) {
-		probe->bucket = &probe->level->lines[probe->level->mask + next];
+		probe->bucket = &probe->level->overflow[next - 1];
 		return true;
 	}
 	probe->level = probe->level->older;
@@ -121,72 +184,78 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 	return true;
 }
 
-/* The next entry in use, or NULL at the end; *ret_entry is its value. */
-static inline uint64_t *ttm_probe_next(
-	struct ttm_probe *probe, uint64_t *ret_entry)
-{
-	uint64_t entry, *place;
+/* A walk over the entries with a tag; 0 for the tag: over all that are in use. */
+struct ttm_search {
+	struct ttm_probe probe;
+	uint64_t tag;
+	unsigned found; /* in this bucket, still to come */
+};
 
-	do {
-		while (probe->at < 7) {
-			place = &probe->bucket->entries[probe->at++];
+static inline unsigned search_bucket(const struct ttm_search *search)
+{
+	unsigned found = ttm_bucket_with(search->probe.bucket, search->tag);
+
+	return search->tag ? found : ~found & TTM_BUCKET_ENTRIES;
+}
+
+static inline void ttm_search_start(struct ttm_search *search,
+	const struct ttm_process *process, uint64_t bucket_hash, uint64_t tag)
+{
+	ttm_probe_start(&search->probe, process, bucket_hash);
+	search->tag = tag;
+	search->found = search_bucket(search);
+}
+
+/* The place of the next one, or NULL at the end; *ret_entry is its value. */
+static inline uint64_t *ttm_search_next(
+	struct ttm_search *search, uint64_t *ret_entry)
+{
+	uint64_t *place;
+
+	for (;;) {
+		for (; search->found; search->found &= search->found - 1) {
+			place = &search->probe.bucket->entries[__builtin_ctz(
+				search->found)];
 			/* pairs(index-entry): acquire, with ttm_bucket_put: the
 			 * slot is written */
-			entry = ttm_load_acquire(place);
-			if (entry) {
-				*ret_entry = entry;
-				return place;
-			}
+			*ret_entry = ttm_load_acquire(place);
+			if (*ret_entry == 0 ||
+				(search->tag &&
+					(*ret_entry ^ search->tag) >> 24 != 0))
+				continue;
+			search->found &= search->found - 1;
+			return place;
 		}
-	} while (ttm_probe_next_bucket(probe));
-	return NULL;
-}
-
-/*
- * The first entry of a bucket with this tag, or 0; *ret_at is its number. One of
- * the two loops that have to be fast.
- */
-static inline uint64_t ttm_bucket_find(
-	const struct ttm_bucket *bucket, uint64_t tag, unsigned *ret_at)
-{
-	uint64_t entry;
-	unsigned i;
-
-#pragma GCC unroll 7
-	for (i = 0; i < 7; i++) {
-		/* pairs(index-entry): acquire, with ttm_bucket_put */
-		entry = ttm_load_acquire(&bucket->entries[i]);
-		if (TTM_UNLIKELY((entry ^ tag) >> 24 == 0)) {
-			*ret_at = i;
-			return entry;
-		}
+		if (!ttm_probe_next_bucket(&search->probe))
+			return NULL;
+		search->found = search_bucket(search);
 	}
-	return 0;
 }
 
-/*
- * Whether the key may be in the index in another entry than `mine`, which may be
- * 0. The other fast loop: an answer "no" is certain and needs no slot.
- */
-static inline bool ttm_index_may_have(const struct ttm_process *process,
-	uint64_t bucket_hash, uint64_t tag, uint64_t mine)
-{
-	struct ttm_probe probe;
-	uint64_t entry;
-	unsigned i;
+/* Whether there is an entry with the key's tag, but for `mine`. */
+bool ttm_index_has_other(const struct ttm_process *process,
+	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
-	ttm_probe_start(&probe, process, bucket_hash);
-	do {
-#pragma GCC unroll 7
-		for (i = 0; i < 7; i++) {
-			/* pairs(index-entry): acquire, with ttm_bucket_put */
-			entry = ttm_load_acquire(&probe.bucket->entries[i]);
-			if (TTM_UNLIKELY((entry ^ tag) >> 24 == 0) &&
-				entry != mine)
-				return true;
-		}
-	} while (ttm_probe_next_bucket(&probe));
-	return false;
+/*
+ * The same after an insertion into this bucket of this level: the answer "no" is
+ * certain, and needs no slot. The newest level must be asked for again: by now there
+ * may be one with a rival.
+ */
+static inline bool ttm_index_may_have_other(const struct ttm_process *process,
+	const struct ttm_level *level, const struct ttm_bucket *bucket,
+	const struct ttm_key *key, uint64_t mine)
+{
+	unsigned found = ttm_bucket_with(bucket, key->tag);
+
+	if (TTM_UNLIKELY(found & (found - 1)))
+		return true;
+	/* relaxed: a further line that is not seen yet has nothing from before
+	 * our insertion, and who comes after it sees us */
+	if (TTM_LIKELY(
+		    (ttm_load(&bucket->next) | (uintptr_t)level->older) == 0 &&
+		    ttm_level_newest(process) == level))
+		return false;
+	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
 }
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)
@@ -208,20 +277,24 @@ uint64_t *ttm_index_insert_slow(
 static inline uint64_t *ttm_bucket_put(
 	struct ttm_bucket *bucket, uint64_t entry)
 {
-	unsigned i;
+	uint64_t *place;
+	unsigned empty;
 
-	for (i = 0; i < 7; i++) {
-		/* relaxed: the CAS decides */
-		if (ttm_load(&bucket->entries[i]) != 0)
-			continue;
+	/* relaxed: the CAS decides. As in ttm_bucket_find, mostly the first. */
+	if (TTM_LIKELY(ttm_load(&bucket->entries[0]) == 0))
+		empty = 1;
+	else
+		empty = ttm_bucket_with(bucket, 0) & TTM_BUCKET_ENTRIES;
+	for (; TTM_LIKELY(empty); empty &= empty - 1) {
+		place = &bucket->entries[__builtin_ctz(empty)];
 		/* pairs(index-entry): full, with whoever probes, and with
 		 * ttm_index_clear */
-		if (TTM_LIKELY(ttm_cas(&bucket->entries[i], 0, entry))) {
+		if (TTM_LIKELY(ttm_cas(place, 0, entry))) {
 			/* pairs(index-insert): full, with the same line on
 			 * another thread: of two equal keys at least one sees
 			 * the other when it looks again */
 			ttm_fence_after_cas();
-			return &bucket->entries[i];
+			return place;
 		}
 	}
 	return NULL;

@@ -40,12 +40,18 @@ static inline void ttm_lane_begin_second(struct ttm_lane *lane)
 	lane_intend(lane, 2);
 }
 
-/* A record about an object, its words but for w0, w1 and w3, `ahead` of tail. */
-static TTM_INLINE void ttm_lane_write(struct ttm_lane *lane, unsigned ahead,
-	uint64_t w0, uint64_t w1, uint64_t w3, const struct ttm_words *words)
+/* Where the next record goes, or one `ahead` of it. */
+static TTM_INLINE struct ttm_words *ttm_lane_record(
+	const struct ttm_lane *lane, unsigned ahead)
 {
-	uint64_t *place = lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS]
-				  .w;
+	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
+}
+
+/* A record about an object, its words but for w0, w1 and w3. */
+static TTM_INLINE void ttm_record_write(struct ttm_words *record, uint64_t w0,
+	uint64_t w1, uint64_t w3, const struct ttm_words *words)
+{
+	uint64_t *place = record->w;
 
 	/* relaxed: between the intent and the tail */
 	ttm_store(&place[0], w0);
@@ -73,8 +79,8 @@ static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)
 static inline void ttm_lane_commit(
 	struct ttm_lane *lane, const struct ttm_words *record)
 {
-	ttm_lane_write(
-		lane, 0, record->w[0], record->w[1], record->w[3], record);
+	ttm_record_write(ttm_lane_record(lane, 0), record->w[0], record->w[1],
+		record->w[3], record);
 	ttm_lane_end(lane, 1);
 }
 
@@ -88,11 +94,17 @@ void *ttm_block_make(
 /* Makes room for a block, so that one will hardly fail. */
 bool ttm_block_has_room(struct ttm_process *process);
 
+/* The same if there is one already, else NULL. */
+static inline struct ttm_block_device *ttm_lane_block_made(
+	struct ttm_lane *lane, unsigned device)
+{
+	return ttm_pointer_load((void **)&lane->blocks[device]);
+}
+
 static inline struct ttm_block_device *ttm_lane_block(
 	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
 {
-	struct ttm_block_device *block = ttm_pointer_load(
-		(void **)&lane->blocks[device]);
+	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
 
 	if (TTM_LIKELY(block != NULL))
 		return block;

@@ -30,6 +30,7 @@
 #define TTM_RECORD_OBJECT_H
 
 #include "record/account.h"
+#include "record/find.h"
 #include "record/index.h"
 #include "record/lane.h"
 #include "record/note.h"
@@ -37,11 +38,15 @@
 #include "record/scope.h"
 #include "record/supply.h"
 
-/* A live slot as it was at one moment, and where the index has it. */
-struct ttm_found {
-	uint64_t *place;
-	uint32_t slot;
-	struct ttm_words words;
+/* What a hook says of an object. */
+struct ttm_object {
+	unsigned figure;
+	unsigned flags; /* enum ttm_flag */
+	uint32_t cores; /* 0 for a buffer */
+	uint64_t id;
+	uint64_t address;
+	uint64_t size;    /* CB: per core; kernel: of the binary */
+	uint64_t program; /* buffer: charged bytes */
 };
 
 /* A put on its way. `mine` is the new object; its words are set first of all. */
@@ -56,218 +61,156 @@ struct ttm_put {
 
 /* -- object.c: what is rare, by value: see seat.h --------------------------------- */
 
-/* The object to free, in whatever level or epoch; place NULL if there is none. */
-struct ttm_found ttm_key_find_anywhere(
-	struct ttm_process *process, struct ttm_key key, uint64_t era);
+/* The whole of it, where the usual way below does not go. */
+void ttm_put_rarely(
+	struct ttm_ticket ticket, unsigned device, struct ttm_object object);
+void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
+	unsigned figure, uint64_t program, uint64_t id);
 
-/* A free that could not be recorded; one of an unknown object, in its operation. */
-void ttm_remove_lost(
-	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id);
-void ttm_remove_unknown(
-	struct ttm_hook hook, unsigned device, unsigned figure, uint64_t id);
-
-void ttm_put_lost(struct ttm_put put, enum ttmem_loss reason);
-void ttm_put_without_index(struct ttm_put put);
-
-/* Entered without a look, and there may be others with its key. */
-void ttm_put_meets(struct ttm_put put);
+/*
+ * The slot is live, and was entered without a look: there may be others with its key.
+ * `place` NULL: not entered yet, for its bucket was full, or contended.
+ */
+void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	struct ttm_words words);
 
 /* Looks before it enters: for what is often replaced, or dispatched again. */
-void ttm_put_carefully(struct ttm_put put);
+void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+	struct ttm_object object, uint64_t now);
 
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
 	struct ttm_hook *hook, unsigned device, uint64_t program);
 void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device);
 
-/* -- finding ----------------------------------------------------------------------- */
-
-/* Copies a slot that is live; false if it is not, or changed under our hands. */
-static TTM_INLINE bool slot_read(
-	struct ttm_process *process, uint32_t slot, struct ttm_words *ret_words)
-{
-	const struct ttm_words *shared = ttm_slot_at(process, slot);
-	unsigned i;
-
-	/* pairs(slot): acquire, with slot_write: the body is whole */
-	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
-	if (TTM_UNLIKELY(TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE))
-		return false;
-		/* relaxed: a change in between shows in w0, and the CAS of slot_free
-	 * would fail */
-#pragma GCC unroll 7
-	for (i = 1; i < 8; i++)
-		ret_words->w[i] = ttm_load(&shared->w[i]);
-	/* pairs(slot-reuse): acquire, with slot_write's fence: no newer body
-	 * without a newer w0 */
-	ttm_fence_acquire();
-	return ttm_load(&shared->w[0]) == ret_words->w[0];
-}
-
-static TTM_INLINE bool words_have_key(
-	const struct ttm_words *words, const struct ttm_key *key)
-{
-	unsigned w1 = TTM_W1_KEY(words->w[1]);
-
-	return words->w[2] == key->id &&
-		((words->w[5] ^ key->program) & key->program_mask) == 0 &&
-		(w1 == key->w1 || w1 == key->w1_or || w1 == key->w1_or_else);
-}
+/* -- arguments of the rare calls ------------------------------------------------ */
 
 /*
- * The entry that led to a slot must still be there after the slot was seen live.
- * Otherwise it was of an earlier object in the same slot, and `place` may be
- * somebody else's by now: an entry is cleared before its slot is used again.
+ * Copied field by field, and only where the call is: a struct that is copied whole
+ * would be kept in memory on the usual way, too.
  */
-static TTM_INLINE bool entry_stands(const uint64_t *place, uint64_t entry)
+static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 {
-	/* relaxed: after slot_read's acquire */
-	return ttm_load(place) == entry;
+	return (struct ttm_object){
+		.figure = object->figure,
+		.flags = object->flags,
+		.cores = object->cores,
+		.id = object->id,
+		.address = object->address,
+		.size = object->size,
+		.program = object->program,
+	};
 }
 
-static TTM_INLINE bool entry_leads_to(struct ttm_process *process,
-	uint64_t *place, uint64_t entry, const struct ttm_key *key,
-	struct ttm_found *ret_found)
-{
-	ret_found->place = place;
-	ret_found->slot = ttm_entry_slot(entry);
-	return slot_read(process, ret_found->slot, &ret_found->words) &&
-		words_have_key(&ret_found->words, key) &&
-		entry_stands(place, entry);
-}
-
-static TTM_INLINE bool found_is_of(const struct ttm_found *found, uint64_t era)
-{
-	return TTM_W1_EPOCH(found->words.w[1]) == (uint16_t)TTM_ERA_EPOCH(era);
-}
-
-/* Nearly always the first entry with its tag in the first bucket. */
-static TTM_INLINE bool key_find(struct ttm_process *process,
-	const struct ttm_key *key, uint64_t era, struct ttm_found *ret_found)
-{
-	struct ttm_bucket *bucket = ttm_level_bucket(
-		ttm_level_newest(process), key->bucket_hash);
-	uint64_t entry;
-	unsigned at;
-
-	entry = ttm_bucket_find(bucket, key->tag, &at);
-	if (TTM_LIKELY(entry &&
-		    entry_leads_to(process, &bucket->entries[at], entry, key,
-			    ret_found) &&
-		    found_is_of(ret_found, era)))
-		return true;
-	*ret_found = ttm_key_find_anywhere(process, *key, era);
-	return ret_found->place != NULL;
-}
+/* -- on the way ------------------------------------------------------------------ */
 
 /*
  * The lines that the event will need are on their way while the clock is read,
  * which holds up everything behind it.
  */
 static TTM_INLINE void event_prefetch(
-	const struct ttm_hook *hook, const struct ttm_key *key)
+	const struct ttm_bucket *bucket, const struct ttm_words *record)
 {
-	const struct ttm_lane *lane = hook->lane;
+	ttm_prefetch_write(bucket);
+	ttm_prefetch_write(record);
+}
 
-	__builtin_prefetch(ttm_level_bucket(ttm_level_newest(hook->process),
-				   key->bucket_hash),
-		1);
-	__builtin_prefetch(&lane->records[lane->tail % TTM_LANE_RECORDS], 1);
+static TTM_INLINE uint64_t object_bytes(
+	unsigned figure, unsigned flags, uint64_t size, uint64_t cores)
+{
+	if (figure < TTMEM_FIGURE_CB)
+		return size;
+	return flags & TTM_FLAG_BORROWED ? 0 : size * cores;
 }
 
 /* -- the end of an object -------------------------------------------------------- */
 
-/* Of all who try, one gets true: it owns the slot then. */
+/* Of all who try, one gets true: it owns the slot then, and its body stands. */
 static TTM_INLINE bool slot_free(
-	struct ttm_process *process, const struct ttm_found *found)
+	struct ttm_words *shared, uint64_t live, uint64_t *place)
 {
-	struct ttm_words *shared = ttm_slot_at(process, found->slot);
-	uint64_t live = found->words.w[0];
-
 	/* pairs(slot): full, with slot_read and the aggregator's scan */
-	if (TTM_UNLIKELY(!ttm_cas(&shared->w[0], live,
-		    TTM_W0(TTM_W0_GENERATION(live) + 1, TTM_SLOT_FREE))))
+	if (TTM_UNLIKELY(!ttm_cas(
+		    &shared->w[0], live, TTM_W0_NEXT(live, TTM_SLOT_FREE))))
 		return false;
 	TTM_TESTPOINT("slot freed");
-	ttm_index_clear(found->place);
+	ttm_index_clear(place);
 	return true;
 }
 
-static TTM_INLINE void free_write(struct ttm_hook *hook,
-	const struct ttm_found *found, unsigned flags, uint64_t now)
+static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
+	uint64_t now, const struct ttm_words *words)
 {
-	const uint64_t *w = found->words.w;
-
-	ttm_lane_write(hook->lane, 0,
-		TTM_W0(TTM_W0_GENERATION(w[0]) + 1, TTM_SLOT_FREE),
-		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_FREE), now,
-		&found->words);
+	ttm_record_write(record, TTM_W0_NEXT(words->w[0], TTM_SLOT_FREE),
+		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_FREE), now,
+		words);
 }
 
 static TTM_INLINE void free_commit(struct ttm_hook *hook,
-	const struct ttm_found *found, unsigned flags, uint64_t now)
+	struct ttm_words *record, uint32_t slot, unsigned flags, uint64_t now,
+	const struct ttm_words *words)
 {
-	free_write(hook, found, flags, now);
+	free_write(record, flags, now, words);
 	ttm_lane_end(hook->lane, 1);
-	ttm_supply_put(hook->process, hook->lane, found->slot);
-}
-
-static TTM_INLINE void free_count(struct ttm_hook *hook,
-	struct ttm_device *device, struct ttm_block_device *block,
-	const struct ttm_found *found, unsigned flags)
-{
-	unsigned figure = TTM_W1_FIGURE(found->words.w[1]);
-	uint64_t era = ttm_device_era(device);
-	bool orphaned = !found_is_of(found, era);
-
-	ttm_account_free(device, block, figure, era,
-		ttm_words_bytes(&found->words), orphaned);
-	if (TTM_UNLIKELY(orphaned))
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_LATE_FREE);
-	if (TTM_UNLIKELY(flags & TTM_FLAG_REPLACED) && figure < TTMEM_FIGURE_CB)
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_ALLOC_LIVE);
-	TTM_TESTPOINT("free counted");
+	ttm_supply_put(hook->process, hook->lane, slot);
 }
 
 static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
 	struct ttm_device *entry = &hook->process->devices[device];
-	struct ttm_block_device *block = ttm_lane_block(
-		hook->process, hook->lane, device);
-	struct ttm_found found;
+	struct ttm_block_device *block = ttm_lane_block_made(
+		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
+	uint64_t era = ttm_device_era(entry), now;
+	struct ttm_bucket *bucket;
+	struct ttm_words words;
+	struct ttm_seen seen;
 	struct ttm_key key;
-	uint64_t now;
 
 	ttm_key_set(&key, device, figure, program, id);
-	event_prefetch(hook, &key);
+	bucket = ttm_level_bucket(
+		ttm_level_newest(hook->process), key.bucket_hash);
+	event_prefetch(bucket, record);
 	now = ttm_clock_now();
-	if (TTM_UNLIKELY(!block)) {
-		ttm_remove_lost(*hook, device, figure, id);
-		return;
-	}
 	ttm_lane_begin(hook->lane);
-	while (key_find(hook->process, &key, ttm_device_era(entry), &found)) {
-		if (!slot_free(hook->process, &found))
-			continue;
-		free_count(hook, entry, block, &found, 0);
-		free_commit(hook, &found, 0, now);
+	if (TTM_UNLIKELY(!block ||
+		    !key_glance(hook->process, bucket, &key, era, &seen) ||
+		    !slot_free(seen.shared, seen.w0, seen.place))) {
+		ttm_remove_rarely(
+			ttm_ticket(hook), device, figure, program, id);
 		return;
 	}
-	ttm_remove_unknown(*hook, device, figure, id);
+	words.w[0] = seen.w0;
+	words.w[1] = seen.w1;
+	words.w[2] = id;
+	/* relaxed: the slot is ours until it is back in the supply */
+	words.w[4] = ttm_load(&seen.shared->w[4]);
+	words.w[5] = ttm_load(&seen.shared->w[5]);
+	words.w[6] = ttm_load(&seen.shared->w[6]);
+	words.w[7] = ttm_load(&seen.shared->w[7]);
+	if (figure >= TTMEM_FIGURE_KERNEL)
+		figure = TTM_W1_FIGURE(seen.w1);
+	ttm_account_free(entry, block, figure, era,
+		object_bytes(figure, TTM_W1_FLAGS(seen.w1), words.w[4],
+			TTM_W7_CORES(words.w[7])),
+		false);
+	TTM_TESTPOINT("free counted");
+	free_commit(hook, record, ttm_entry_slot(seen.entry), 0, now, &words);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
+/* Sets words->w[0]; the others are the slot's body. */
 static TTM_INLINE void slot_write(
-	struct ttm_process *process, uint32_t slot, struct ttm_words *words)
+	struct ttm_words *shared, struct ttm_words *words)
 {
-	struct ttm_words *shared = ttm_slot_at(process, slot);
 	/* relaxed: a free slot belongs to whoever took it */
-	uint64_t generation = TTM_W0_GENERATION(ttm_load(&shared->w[0]));
+	uint64_t writing = TTM_W0_NEXT(
+		ttm_load(&shared->w[0]), TTM_SLOT_WRITING);
 	unsigned i;
 
-	ttm_store(&shared->w[0], TTM_W0(generation + 1, TTM_SLOT_WRITING));
+	ttm_store(&shared->w[0], writing);
 	/* pairs(slot-reuse): release, with slot_read and the aggregator's
 	 * scan: no part of the new body is seen with the old w0 */
 	ttm_fence_release();
@@ -275,122 +218,179 @@ static TTM_INLINE void slot_write(
 #pragma GCC unroll 7
 	for (i = 1; i < 8; i++)
 		ttm_store(&shared->w[i], words->w[i]);
-	words->w[0] = TTM_W0(generation + 2, TTM_SLOT_LIVE);
+	words->w[0] = TTM_W0_NEXT(writing, TTM_SLOT_LIVE);
 	/* pairs(slot): release, with slot_read and the aggregator's scan: the
 	 * body is whole */
 	ttm_store_release(&shared->w[0], words->w[0]);
 	TTM_TESTPOINT("slot live");
 }
 
-static TTM_INLINE void alloc_count(struct ttm_put *put)
-{
-	ttm_account_alloc(put->device, put->block,
-		TTM_W1_FIGURE(put->mine.words.w[1]), put->era,
-		ttm_words_bytes(&put->mine.words));
-	TTM_TESTPOINT("alloc counted");
-}
-
 static TTM_INLINE void alloc_write(
-	struct ttm_put *put, unsigned ahead, unsigned flags)
+	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
 {
-	const uint64_t *w = put->mine.words.w;
-
-	ttm_lane_write(put->hook.lane, ahead, w[0],
-		TTM_W1_AS_RECORD(w[1], flags, TTM_RECORD_ALLOC), w[3],
-		&put->mine.words);
+	ttm_record_write(record, words->w[0],
+		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_ALLOC),
+		words->w[3], words);
 }
 
-static TTM_INLINE void alloc_count_commit(struct ttm_put *put)
+/* All but w0, and the slot in w1. */
+static TTM_INLINE void words_set(struct ttm_words *ret_words,
+	const struct ttm_seat *seat, uint64_t era, unsigned device,
+	const struct ttm_object *object, uint64_t now)
 {
-	alloc_count(put);
-	alloc_write(put, 0, 0);
-	ttm_lane_end(put->hook.lane, 1);
-}
+	struct ttm_scope scope = ttm_scope_now(seat);
 
-/* Slot and index entry; nothing is counted yet. False if that failed. */
-static TTM_INLINE bool put_enter(struct ttm_put *put, uint8_t turn)
-{
-	struct ttm_hook *hook = &put->hook;
-	uint64_t *w1 = &put->mine.words.w[1];
-
-	if (TTM_UNLIKELY(!ttm_supply_take(
-		    hook->process, hook->lane, &put->mine.slot))) {
-		ttm_put_lost(*put, TTMEM_LOSS_NO_SLOT);
-		return false;
-	}
-	*w1 = TTM_W1_WITH(*w1, put->mine.slot, turn);
-	ttm_lane_begin(hook->lane);
-	slot_write(hook->process, put->mine.slot, &put->mine.words);
-	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
-		ttm_entry(&put->key, put->mine.slot));
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!put->mine.place)) {
-		ttm_put_without_index(*put);
-		return false;
-	}
-	return true;
-}
-
-static TTM_INLINE bool put_may_have_rivals(const struct ttm_put *put)
-{
-	return ttm_index_may_have(put->hook.process, put->key.bucket_hash,
-		put->key.tag, ttm_entry(&put->key, put->mine.slot));
-}
-
-struct ttm_object {
-	unsigned figure;
-	unsigned flags; /* enum ttm_flag */
-	uint32_t cores; /* 0 for a buffer */
-	uint64_t id;
-	uint64_t address;
-	uint64_t size;    /* CB: per core; kernel: of the binary */
-	uint64_t program; /* buffer: charged bytes */
-};
-
-static TTM_INLINE void words_set(
-	struct ttm_put *put, unsigned device, const struct ttm_object *object)
-{
-	struct ttm_scope scope = ttm_scope_now(put->hook.seat);
-	uint64_t *w = put->mine.words.w;
-
-	w[1] = TTM_W1(0, TTM_ERA_EPOCH(put->era), device, object->figure,
+	ret_words->w[1] = TTM_W1(0, TTM_ERA_EPOCH(era), device, object->figure,
 		object->flags | scope.flags, 0);
-	w[2] = object->id;
-	w[3] = object->address;
-	w[4] = object->size;
-	w[5] = object->program;
-	w[6] = ttm_clock_now();
-	w[7] = TTM_W7(scope.name, 0, object->cores);
+	ret_words->w[2] = object->id;
+	ret_words->w[3] = object->address;
+	ret_words->w[4] = object->size;
+	ret_words->w[5] = object->program;
+	ret_words->w[6] = now;
+	ret_words->w[7] = TTM_W7(scope.name, 0, object->cores);
+}
+
+static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
+{
+	return (struct ttm_words){ {
+		words->w[0],
+		words->w[1],
+		words->w[2],
+		words->w[3],
+		words->w[4],
+		words->w[5],
+		words->w[6],
+		words->w[7],
+	} };
 }
 
 /*
  * A buffer enters at once and looks then: an id that was live already is an anomaly
  * and may cost more.
  */
+static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object)
+{
+	struct ttm_device *entry = &hook->process->devices[device];
+	struct ttm_block_device *block = ttm_lane_block_made(
+		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
+	uint64_t era = ttm_device_era(entry), *place;
+	struct ttm_lane *lane = hook->lane;
+	struct ttm_level *level;
+	struct ttm_bucket *bucket;
+	struct ttm_words words, *shared;
+	struct ttm_key key;
+	uint32_t slot;
+
+	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot))) {
+		ttm_put_rarely(ttm_ticket(hook), device, object_copy(object));
+		return;
+	}
+	shared = ttm_slot_at(hook->process, slot);
+	ttm_prefetch_write(shared);
+	ttm_key_set(&key, device, object->figure, 0, object->id);
+	level = ttm_level_newest(hook->process);
+	bucket = ttm_level_bucket(level, key.bucket_hash);
+	event_prefetch(bucket, record);
+	words_set(&words, hook->seat, era, device, object, ttm_clock_now());
+	words.w[1] |= slot;
+	ttm_supply_take_peeked(lane);
+	ttm_lane_begin(lane);
+	slot_write(shared, &words);
+	place = ttm_bucket_put(bucket, ttm_entry(&key, slot));
+	TTM_TESTPOINT("index entered");
+	if (TTM_UNLIKELY(!place ||
+		    ttm_index_may_have_other(hook->process, level, bucket, &key,
+			    ttm_entry(&key, slot)))) {
+		ttm_put_meets(ttm_ticket(hook), era, place, words_copy(&words));
+		return;
+	}
+	ttm_account_alloc(entry, block, object->figure, era, object->size);
+	TTM_TESTPOINT("alloc counted");
+	alloc_write(record, 0, &words);
+	ttm_lane_end(lane, 1);
+}
+
+/* -- a kernel again ---------------------------------------------------------------- */
+
+/* A kernel that is the same in all respects: loading it is a dispatch. */
+static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
+	unsigned figure, unsigned flags, uint64_t size, uint32_t cores)
+{
+	return TTM_W1_FIGURE(w1) == figure && w4 == size &&
+		TTM_W7_CORES(w7) == cores &&
+		((TTM_W1_FLAGS(w1) ^ flags) & TTM_FLAG_IN_RING) == 0;
+}
+
+static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
+	struct ttm_block_device *block, uint64_t w1, uint64_t id, uint64_t now)
+{
+	const struct ttm_words words = { {
+		[2] = id,
+		[7] = TTM_W7(ttm_scope_now(hook->seat).name, 0, 0),
+	} };
+
+	ttm_own_add(
+		&block->dispatches[TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL], 1);
+	TTM_TESTPOINT("dispatch counted");
+	ttm_record_write(ttm_lane_record(hook->lane, 0), 0,
+		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_EPOCH(w1), TTM_W1_DEVICE(w1),
+			TTM_W1_FIGURE(w1), 0, TTM_RECORD_DISPATCH),
+		now, &words);
+	ttm_lane_end(hook->lane, 1);
+}
+
+/* Whether it was one; false says nothing. *ret_now is the time in either case. */
+static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
+	unsigned device, const struct ttm_object *object, uint64_t *ret_now)
+{
+	struct ttm_block_device *block = ttm_lane_block_made(
+		hook->lane, device);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
+	uint64_t era = ttm_device_era(&hook->process->devices[device]);
+	uint64_t w4, w7;
+	struct ttm_bucket *bucket;
+	struct ttm_seen seen;
+	struct ttm_key key;
+
+	ttm_key_set(&key, device, object->figure, 0, object->id);
+	bucket = ttm_level_bucket(
+		ttm_level_newest(hook->process), key.bucket_hash);
+	/* Only read: it may stay in the caches of others, too. */
+	__builtin_prefetch(bucket);
+	ttm_prefetch_write(record);
+	*ret_now = ttm_clock_now();
+	if (TTM_UNLIKELY(!block) ||
+		!key_glance(hook->process, bucket, &key, era, &seen))
+		return false;
+	w4 = ttm_load(&seen.shared->w[4]);
+	w7 = ttm_load(&seen.shared->w[7]);
+	/* pairs(slot-reuse): acquire, with slot_write, as in slot_read */
+	ttm_fence_acquire();
+	if (!kernel_is_same(seen.w1, w4, w7, object->figure, object->flags,
+		    object->size, object->cores) ||
+		ttm_load(&seen.shared->w[0]) != seen.w0)
+		return false;
+	ttm_lane_begin(hook->lane);
+	dispatch_commit(hook, block, seen.w1, object->id, *ret_now);
+	return true;
+}
+
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
 	unsigned device, const struct ttm_object *object)
 {
-	struct ttm_put put;
+	uint64_t now;
 
-	put.hook = *hook;
-	ttm_key_set(
-		&put.key, device, object->figure, object->program, object->id);
-	event_prefetch(hook, &put.key);
-	ttm_supply_prefetch(hook->process, hook->lane);
-	put.device = &hook->process->devices[device];
-	put.block = ttm_lane_block(hook->process, hook->lane, device);
-	put.era = ttm_device_era(put.device);
-	words_set(&put, device, object);
-	if (TTM_UNLIKELY(!put.block))
-		ttm_put_lost(put, TTMEM_LOSS_NO_SLOT);
-	else if (object->figure >= TTMEM_FIGURE_CB)
-		ttm_put_carefully(put);
-	else if (put_enter(&put, 0)) {
-		if (TTM_UNLIKELY(put_may_have_rivals(&put)))
-			ttm_put_meets(put);
-		else
-			alloc_count_commit(&put);
+	if (object->figure < TTMEM_FIGURE_CB) {
+		buffer_put(hook, device, object);
+		return;
 	}
+	if (object->figure == TTMEM_FIGURE_CB)
+		now = ttm_clock_now();
+	else if (kernel_dispatched(hook, device, object, &now))
+		return;
+	ttm_put_carefully(ttm_ticket(hook), device, object_copy(object), now);
 }
 
 #endif

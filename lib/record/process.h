@@ -83,8 +83,8 @@ struct ttm_seat {
 	struct ttm_process *process; /* set before a thread has it */
 	uint32_t depth;              /* of nested hooks: which lane is in use */
 	uint32_t scopes_len;         /* may exceed what is kept */
-	struct ttm_scope scopes[TTM_SCOPES_MAX];
 	struct ttm_lane *lanes[TTM_DEPTHS];
+	struct ttm_scope scopes[TTM_SCOPES_MAX];
 };
 
 /* Buckets of one cache line: seven entries and the number of a further line. */
@@ -93,12 +93,16 @@ struct ttm_bucket {
 	uint64_t next;       /* overflow line + 1; 0: none */
 };
 
+/* Devices that a thread has to itself should share no line: see index.h. */
+#define TTM_INDEX_PARTS 4u
+
 struct ttm_level {
 	struct ttm_level *older; /* NULL: the first */
-	uint64_t mask;           /* number of first lines - 1 */
+	uint64_t mask;           /* number of first lines of a part - 1 */
+	struct ttm_bucket *parts[TTM_INDEX_PARTS]; /* first lines */
+	struct ttm_bucket *overflow;
 	uint64_t overflow_len;
 	uint64_t overflow_used;
-	struct ttm_bucket *lines; /* first lines, then overflow lines */
 };
 
 /* Free-list links of a slot, by slot number. */
@@ -161,6 +165,27 @@ struct ttm_hook {
 	struct ttm_lane *lane;
 	uint32_t depth;
 };
+
+/* Enough to find the rest of a hook again: two registers for a call that is rare. */
+struct ttm_ticket {
+	struct ttm_seat *seat;
+	uint64_t depth;
+};
+
+static inline struct ttm_ticket ttm_ticket(const struct ttm_hook *hook)
+{
+	return (struct ttm_ticket){ .seat = hook->seat, .depth = hook->depth };
+}
+
+static inline struct ttm_hook ttm_hook_of(struct ttm_ticket ticket)
+{
+	return (struct ttm_hook){
+		.process = ticket.seat->process,
+		.seat = ticket.seat,
+		.lane = ticket.seat->lanes[ticket.depth],
+		.depth = (uint32_t)ticket.depth,
+	};
+}
 
 /* Zeroed memory; NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);

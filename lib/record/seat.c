@@ -321,8 +321,14 @@ TTM_COLD struct ttm_hook ttm_hook_enter_slow(
 	return hook;
 }
 
-TTM_COLD struct ttm_hook ttm_hook_deeper(struct ttm_hook hook, uint64_t bytes)
+TTM_COLD struct ttm_hook ttm_hook_deeper(
+	struct ttm_ticket ticket, uint64_t bytes)
 {
+	struct ttm_hook hook = {
+		.process = ticket.seat->process,
+		.seat = ticket.seat,
+		.depth = (uint32_t)ticket.depth,
+	};
 	enum ttmem_loss reason = TTMEM_LOSS_TOO_DEEP;
 
 	if (hook.depth < TTM_DEPTHS) {

@@ -29,7 +29,7 @@ enum ttm_entry {
  * would have to be in memory on the hot way, too. Without a lane it is over.
  */
 struct ttm_hook ttm_hook_enter_slow(enum ttm_entry entry, uint64_t bytes);
-struct ttm_hook ttm_hook_deeper(struct ttm_hook hook, uint64_t bytes);
+struct ttm_hook ttm_hook_deeper(struct ttm_ticket ticket, uint64_t bytes);
 
 /* Whether this thread is inside a hook of `process`. */
 bool ttm_hook_is_running(const struct ttm_process *process);
@@ -51,7 +51,8 @@ static inline bool ttm_hook_enter(
 	struct ttm_seat *seat = ttm_self;
 	uint32_t depth;
 
-	if (TTM_UNLIKELY(!process || !seat || seat->process != process)) {
+	/* No seat is of no process: this finds that none is running, too. */
+	if (TTM_UNLIKELY(!seat || seat->process != process)) {
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}
@@ -61,12 +62,16 @@ static inline bool ttm_hook_enter(
 	ttm_store32(&hook->seat->depth, depth + 1);
 	ttm_fence_signal();
 	hook->depth = depth;
-	hook->lane = NULL;
-	if (TTM_LIKELY(depth < TTM_DEPTHS))
-		hook->lane = hook->seat->lanes[depth];
+	/* A branch, which is foretold, so that the lane need not wait for the
+	 * depth. */
+	if (TTM_LIKELY(depth == 0))
+		hook->lane = hook->seat->lanes[0];
+	else
+		hook->lane = depth < TTM_DEPTHS ? hook->seat->lanes[depth] :
+						  NULL;
 	if (TTM_LIKELY(hook->lane != NULL))
 		return true;
-	*hook = ttm_hook_deeper(*hook, bytes);
+	*hook = ttm_hook_deeper(ttm_ticket(hook), bytes);
 	return hook->lane != NULL;
 }
 

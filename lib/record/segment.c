@@ -259,7 +259,8 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	if (directory < 0)
 		return;
 	/* An aggregator takes care of it, and reads it first. */
-	if (!ttm_directory_is_served(directory)) {
+	if (!ttm_directory_is_awaited(
+		    directory, process->header->sealed.monotonic_base_ns)) {
 		if (segment_has_survivors(process))
 			segment_shrink(process, stopped);
 		else

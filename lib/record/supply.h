@@ -16,13 +16,19 @@ void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 /* All that the lane has goes back: its thread ends. */
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
 
-static inline void ttm_supply_prefetch(
-	struct ttm_process *process, const struct ttm_lane *lane)
+/* The slot that ttm_supply_take() would give; false if it would have to refill. */
+static inline bool ttm_supply_peek(
+	const struct ttm_lane *lane, uint32_t *ret_slot)
 {
-	if (TTM_LIKELY(lane->cache_len != 0))
-		__builtin_prefetch(
-			ttm_slot_at(process, lane->cache[lane->cache_len - 1]),
-			1);
+	if (TTM_UNLIKELY(lane->cache_len == 0))
+		return false;
+	*ret_slot = lane->cache[lane->cache_len - 1];
+	return true;
+}
+
+static inline void ttm_supply_take_peeked(struct ttm_lane *lane)
+{
+	lane->cache_len--;
 }
 
 /* False if the segment cannot grow. */

@@ -382,7 +382,8 @@ enum ttm_distribution_kind {
 	TTM_DISTRIBUTION_LIFETIME_NS = 1, /* of an object that was freed */
 };
 
-#define TTM_DISTRIBUTION_COUNTS 3072u
+/* Two digits up to 2^50: the lifetimes, in ns. */
+#define TTM_DISTRIBUTION_COUNTS 5760u
 
 /* Counts are hdr_histogram's, so that a restart can go on with them. */
 struct ttm_distribution_row {
@@ -471,7 +472,7 @@ TTM_SIZE(ttm_untracked_row, 0x38);
 TTM_SIZE(ttm_point, 0x80);
 TTM_SIZE(ttm_history_row, 0x40);
 TTM_AT(ttm_distribution_row, counts, 0x80);
-TTM_SIZE(ttm_distribution_row, 0x6080);
+TTM_SIZE(ttm_distribution_row, 0xb480);
 TTM_SIZE(ttm_position_row, 0x30);
 TTM_SIZE(ttm_object_row, 0x50);
 

@@ -15,6 +15,19 @@
 #endif
 #include <atomic_ops.h>
 
+/* It knows the built-ins alone, not the vector loads. */
+#if defined(__SANITIZE_THREAD__)
+#define TTM_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TTM_THREAD_SANITIZER 1
+#endif
+#endif
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 _Static_assert(sizeof(AO_t) == sizeof(uint64_t), "needs 64-bit words");
 
 static inline uint64_t ttm_load(const uint64_t *word)
@@ -135,5 +148,70 @@ static inline void ttm_fence_signal(void)
 {
 	AO_compiler_barrier();
 }
+
+/*
+ * The line will be written: it is fetched in one step, also from the cache of another
+ * processor. The built-in would fetch it for reading where the compiler does not know
+ * that the processor has the instruction; one that has not ignores it.
+ */
+static inline void ttm_prefetch_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
+/*
+ * Which of the eight words of a line have these upper halves, a bit for each; every
+ * word is loaded once, with acquire. Without a branch: where the word is cannot be
+ * foretold.
+ */
+#if defined(__SSE2__) && !defined(TTM_THREAD_SANITIZER)
+
+static inline __m128i upper_halves(const __m128i *pairs)
+{
+	return _mm_castps_si128(
+		_mm_shuffle_ps(_mm_castsi128_ps(_mm_load_si128(&pairs[0])),
+			_mm_castsi128_ps(_mm_load_si128(&pairs[1])),
+			_MM_SHUFFLE(3, 1, 3, 1)));
+}
+
+static inline unsigned ttm_line_find_acquire(
+	const uint64_t *line, uint32_t upper_half)
+{
+	const __m128i *pairs = (const __m128i *)(const void *)line;
+	const __m128i wanted = _mm_set1_epi32((int)upper_half);
+	__m128i low, high;
+
+	/* Each word is loaded in one piece, for all are aligned, and in order
+	 * with other loads, as x86 does; the fences are for the compiler. */
+	ttm_fence_signal();
+	low = upper_halves(&pairs[0]);
+	high = upper_halves(&pairs[2]);
+	ttm_fence_signal();
+	low = _mm_cmpeq_epi32(low, wanted);
+	high = _mm_cmpeq_epi32(high, wanted);
+	return (unsigned)_mm_movemask_ps(_mm_castsi128_ps(low)) |
+		(unsigned)_mm_movemask_ps(_mm_castsi128_ps(high)) << 4;
+}
+
+#else
+
+static inline unsigned ttm_line_find_acquire(
+	const uint64_t *line, uint32_t upper_half)
+{
+	unsigned found = 0, i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < 8; i++)
+		found |= (unsigned)(ttm_load_acquire(&line[i]) >> 32 ==
+				 upper_half)
+			<< i;
+	return found;
+}
+
+#endif
 
 #endif

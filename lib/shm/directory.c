@@ -293,18 +293,49 @@ int ttm_user_directory_mark(const char *wanted, const char *name)
 	return r;
 }
 
-bool ttm_directory_is_served(int directory_fd)
+static int server_lock_open(int directory_fd)
+{
+	return openat(directory_fd, TTM_SERVER_LOCK,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+static bool server_lock_is_held(int fd)
 {
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
 	};
-	int fd, r;
 
-	fd = openat(directory_fd, TTM_SERVER_LOCK,
-		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fcntl(fd, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
+bool ttm_directory_is_served(int directory_fd)
+{
+	int fd = server_lock_open(directory_fd);
+	bool served;
+
 	if (fd < 0)
 		return errno != ENOENT;
-	r = fcntl(fd, F_GETLK, &lock);
+	served = server_lock_is_held(fd);
 	close(fd);
-	return r < 0 || lock.l_type != F_UNLCK;
+	return served;
+}
+
+bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns)
+{
+	int fd = server_lock_open(directory_fd);
+	struct ttm_server_note note;
+	bool awaited;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno != ENOENT;
+	awaited = server_lock_is_held(fd);
+	if (!awaited) {
+		n = pread(fd, &note, sizeof(note), 0);
+		awaited = n == (ssize_t)sizeof(note) &&
+			note.magic == TTM_SERVER_NOTE_MAGIC &&
+			(!note.stopped_ns || note.stopped_ns >= started_ns);
+	}
+	close(fd);
+	return awaited;
 }

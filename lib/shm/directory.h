@@ -11,6 +11,18 @@
 
 /* Whoever holds a write lock on byte 0 of this file serves the directory. */
 #define TTM_SERVER_LOCK "ttmemd.lock"
+/*
+ * The content of that file: whether somebody will come back. A process that ends
+ * in the meantime leaves its segment to him. Empty: nobody ever served.
+ */
+#define TTM_SERVER_NOTE_MAGIC 0x45544f4e4d454d54ull /* "TMEMNOTE" */
+struct ttm_server_note {
+	uint64_t magic;
+	/* CLOCK_MONOTONIC of the orderly end of who served last; 0: he serves,
+	 * or was killed. */
+	uint64_t stopped_ns;
+};
+
 #define TTM_USER_PREFIX "ttmem-"
 #define TTM_SEGMENT_PREFIX "p."
 #define TTM_MARKER_PREFIX "u."
@@ -68,5 +80,13 @@ int ttm_directory_each(
  * counts as served: what is kept in doubt can still be removed later.
  */
 bool ttm_directory_is_served(int directory_fd);
+
+/*
+ * Whether what a process leaves that started at `started_ns` (CLOCK_MONOTONIC) is
+ * somebody's to read: served; or who served was killed, for then another one is on
+ * his way; or served in the process's time, so that its figures were seen, and are
+ * missed if it takes them along.
+ */
+bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns);
 
 #endif

@@ -185,6 +185,8 @@ enum ttm_slot_state {
 #define TTM_W0(generation, state) ((uint64_t)(generation) << 2 | (state))
 #define TTM_W0_STATE(w0) ((unsigned)((w0)&3))
 #define TTM_W0_GENERATION(w0) ((uint64_t)(w0) >> 2)
+/* The next generation, in another state. */
+#define TTM_W0_NEXT(w0, state) (((uint64_t)(w0) | 3) + 1 + (state))
 
 /* bits 0-23 slot, 24-39 epoch, 40-45 device, 46-49 figure, 50-55 flags, 56-63 */
 #define TTM_W1_SLOT(w1) ((uint32_t)((w1)&0xffffff))

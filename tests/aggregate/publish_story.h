@@ -190,7 +190,7 @@ static inline const char *story_copy_fault(
 		reader_word(s->copy, 0x38) != s->publication)
 		return "health of another publication";
 	rows = snapshot_table(r, s, 14, &len, &stride);
-	if (!rows || len != 1 || stride != 24704)
+	if (!rows || len != 1 || stride != 46208)
 		return "no distribution";
 	why = story_rows_fault(rows, len, stride, s->publication);
 	if (why)

@@ -4,6 +4,8 @@
  * the moment, a process removes nothing, its own segment included, and waits for
  * nobody.
  */
+#include <time.h>
+
 #include "faults/leftovers.h"
 
 enum {
@@ -87,6 +89,49 @@ static void test_lock_file_alone_serves_nobody(void)
 	TEST_ASSERT_FALSE(leftover_is_there(leftover_shared));
 }
 
+/* What an aggregator writes into its lock file: see lib/shm/directory.h. */
+static void note_leave(uint64_t stopped_ns)
+{
+	uint64_t note[2] = { 0x45544f4e4d454d54u, stopped_ns };
+	int fd = leftovers_lock("ttmemd.lock");
+
+	TEST_ASSERT_EQUAL_INT(sizeof(note), pwrite(fd, note, sizeof(note), 0));
+	close(fd);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Another one is on its way. */
+static void test_killed_aggregator_is_waited_for(void)
+{
+	note_leave(0);
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	leftover_is_whole(leftover_shared);
+	leftover_make(LEFTOVER_EXITS, 40000, 3);
+	leftover_is_whole(leftover_shared);
+}
+
+static void test_stopped_aggregator_is_not_waited_for(void)
+{
+	note_leave(now_ns());
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	TEST_ASSERT_FALSE(leftover_is_there(leftover_shared));
+}
+
+/* It showed this process: without the segment its figures would go back. */
+static void test_aggregator_stopped_meanwhile_is_waited_for(void)
+{
+	note_leave(now_ns() + 3600000000000u);
+	leftover_make(LEFTOVER_EXITS, 10, 0);
+	leftover_is_whole(leftover_shared);
+}
+
 static void test_lock_elsewhere_in_the_file_serves_nobody(void)
 {
 	struct flock lock = {
@@ -124,6 +169,9 @@ int main(void)
 	RUN_TEST(test_large_segment_is_not_given_back);
 	RUN_TEST(test_dead_segments_stay);
 	RUN_TEST(test_lock_file_alone_serves_nobody);
+	RUN_TEST(test_killed_aggregator_is_waited_for);
+	RUN_TEST(test_stopped_aggregator_is_not_waited_for);
+	RUN_TEST(test_aggregator_stopped_meanwhile_is_waited_for);
 	RUN_TEST(test_lock_elsewhere_in_the_file_serves_nobody);
 	RUN_TEST(test_another_who_tidies_is_left_alone);
 	return UNITY_END();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects come, are replaced, and go: lib/record/object.h, object.c, index.h.
+ * Objects come, are replaced, and go: lib/record/object.h, put.c, object.c, index.h.
  *
  * Threads put and remove objects of one or two keys. A slot's generation tells its
  * state: 0 free, 1 writing, 2 live, 3 free again ... A place is an entry of the

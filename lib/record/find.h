@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * From an entry of the index to the object in its slot. Nothing found here is held:
+ * whoever wants the object takes it by a CAS on w0, which fails if the slot has
+ * changed since.
+ */
+#ifndef TTM_RECORD_FIND_H
+#define TTM_RECORD_FIND_H
+
+#include "record/index.h"
+#include "record/process.h"
+
+/* A live slot as it was at one moment, and where the index has it. */
+struct ttm_found {
+	uint64_t *place;
+	uint32_t slot;
+	struct ttm_words words;
+};
+
+/* Copies a slot that is live; false if it is not, or changed under our hands. */
+static TTM_INLINE bool slot_read(
+	struct ttm_process *process, uint32_t slot, struct ttm_words *ret_words)
+{
+	const struct ttm_words *shared = ttm_slot_at(process, slot);
+	unsigned i;
+
+	/* pairs(slot): acquire, with slot_write: the body is whole */
+	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
+	if (TTM_UNLIKELY(TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE))
+		return false;
+		/* relaxed: a change in between shows in w0, and the CAS of slot_free
+	 * would fail */
+#pragma GCC unroll 7
+	for (i = 1; i < 8; i++)
+		ret_words->w[i] = ttm_load(&shared->w[i]);
+	/* pairs(slot-reuse): acquire, with slot_write's fence: no newer body
+	 * without a newer w0 */
+	ttm_fence_acquire();
+	return ttm_load(&shared->w[0]) == ret_words->w[0];
+}
+
+static TTM_INLINE bool words_have_key(
+	uint64_t w1, uint64_t w2, uint64_t w5, const struct ttm_key *key)
+{
+	unsigned device_and_figure = TTM_W1_KEY(w1);
+
+	return w2 == key->id &&
+		((w5 ^ key->program) & key->program_mask) == 0 &&
+		(device_and_figure == key->w1 ||
+			device_and_figure == key->w1_or ||
+			device_and_figure == key->w1_or_else);
+}
+
+/*
+ * The entry that led to a slot must still be there after the slot was seen live.
+ * Otherwise it was of an earlier object in the same slot, and `place` may be
+ * somebody else's by now: an entry is cleared before its slot is used again.
+ */
+static TTM_INLINE bool entry_stands(const uint64_t *place, uint64_t entry)
+{
+	/* relaxed: after slot_read's acquire */
+	return ttm_load(place) == entry;
+}
+
+static TTM_INLINE bool entry_leads_to(struct ttm_process *process,
+	uint64_t *place, uint64_t entry, const struct ttm_key *key,
+	struct ttm_found *ret_found)
+{
+	ret_found->place = place;
+	ret_found->slot = ttm_entry_slot(entry);
+	return slot_read(process, ret_found->slot, &ret_found->words) &&
+		words_have_key(ret_found->words.w[1], ret_found->words.w[2],
+			ret_found->words.w[5], key) &&
+		entry_stands(place, entry);
+}
+
+static TTM_INLINE bool w1_is_of(uint64_t w1, uint64_t era)
+{
+	return TTM_W1_EPOCH(w1) == (uint16_t)TTM_ERA_EPOCH(era);
+}
+
+static TTM_INLINE bool found_is_of(const struct ttm_found *found, uint64_t era)
+{
+	return w1_is_of(found->words.w[1], era);
+}
+
+/* What a glance shows of a live slot; the rest is read when it is wanted. */
+struct ttm_seen {
+	uint64_t *place;
+	struct ttm_words *shared;
+	uint64_t entry;
+	uint64_t w0;
+	uint64_t w1;
+};
+
+/*
+ * What nearly every search finds: the first entry with the key's tag in the first
+ * bucket leads to an object of the current epoch. False says nothing. The slot's words
+ * are of one object only if w0 is still the same afterwards.
+ */
+static TTM_INLINE bool key_glance(struct ttm_process *process,
+	struct ttm_bucket *bucket, const struct ttm_key *key, uint64_t era,
+	struct ttm_seen *ret_seen)
+{
+	uint64_t w5 = 0;
+	unsigned at;
+
+	ret_seen->entry = ttm_bucket_find(bucket, key->tag, &at);
+	if (TTM_UNLIKELY(!ret_seen->entry))
+		return false;
+	ret_seen->place = &bucket->entries[at];
+	ret_seen->shared = ttm_slot_at(
+		process, ttm_entry_slot(ret_seen->entry));
+	/* pairs(slot): acquire, with slot_write: the body is whole */
+	ret_seen->w0 = ttm_load_acquire(&ret_seen->shared->w[0]);
+	/* relaxed: as in slot_read */
+	ret_seen->w1 = ttm_load(&ret_seen->shared->w[1]);
+	if (key->program_mask)
+		w5 = ttm_load(&ret_seen->shared->w[5]);
+	return TTM_LIKELY(TTM_W0_STATE(ret_seen->w0) == TTM_SLOT_LIVE &&
+		words_have_key(ret_seen->w1, ttm_load(&ret_seen->shared->w[2]),
+			w5, key) &&
+		w1_is_of(ret_seen->w1, era) &&
+		entry_stands(ret_seen->place, ret_seen->entry));
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The rare ways of an object to come, and those of CBs and kernels: see object.h. */
+#include "record/found.h"
+
+static void put_lost(struct ttm_put *put, enum ttmem_loss reason)
+{
+	const uint64_t *w = put->mine.words.w;
+
+	ttm_loss(&put->hook, reason, TTM_W1_DEVICE(w[1]), TTM_W1_FIGURE(w[1]),
+		w[2], ttm_words_bytes(&put->mine.words));
+}
+
+static void alloc_count(struct ttm_put *put)
+{
+	ttm_account_alloc(put->device, put->block,
+		TTM_W1_FIGURE(put->mine.words.w[1]), put->era,
+		ttm_words_bytes(&put->mine.words));
+	TTM_TESTPOINT("alloc counted");
+}
+
+static void alloc_count_commit(struct ttm_put *put)
+{
+	alloc_count(put);
+	alloc_write(ttm_lane_record(put->hook.lane, 0), 0, &put->mine.words);
+	ttm_lane_end(put->hook.lane, 1);
+}
+
+static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
+{
+	int8_t turns = (int8_t)(TTM_W1_TURN(a->words.w[1]) -
+		TTM_W1_TURN(b->words.w[1]));
+
+	/* Half-way round, each would be earlier than the other. */
+	if (turns == 0 || turns == INT8_MIN)
+		return a->slot > b->slot;
+	return turns > 0;
+}
+
+static bool is_same_kernel(
+	const struct ttm_found *found, const struct ttm_put *put)
+{
+	const uint64_t *a = found->words.w, *b = put->mine.words.w;
+
+	return TTM_W1_FIGURE(b[1]) >= TTMEM_FIGURE_KERNEL &&
+		kernel_is_same(a[1], a[4], a[7], TTM_W1_FIGURE(b[1]),
+			TTM_W1_FLAGS(b[1]), b[4], TTM_W7_CORES(b[7]));
+}
+
+static void dispatch_count(struct ttm_put *put, const struct ttm_found *found)
+{
+	ttm_lane_begin(put->hook.lane);
+	dispatch_commit(&put->hook, put->block, found->words.w[1],
+		found->words.w[2], ttm_clock_now());
+}
+
+/* What is live under the key now: a dispatch, or the turn of the new object. */
+static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
+{
+	struct ttm_search search;
+	struct ttm_found found;
+	uint8_t turn = 0, next;
+	unsigned rivals = 0;
+
+	ttm_search_start(
+		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	while (ttm_found_next(
+		put->hook.process, &search, &put->key, TTM_SLOT_NONE, &found)) {
+		if (!found_is_of(&found, put->era))
+			continue;
+		if (is_same_kernel(&found, put)) {
+			dispatch_count(put, &found);
+			return true;
+		}
+		next = (uint8_t)(TTM_W1_TURN(found.words.w[1]) + 1);
+		if (rivals++ == 0 || (int8_t)(next - turn) > 0)
+			turn = next;
+	}
+	*ret_turn = turn;
+	return false;
+}
+
+/* Another object with our key, live and of our epoch. */
+static bool rival_next(struct ttm_put *put, struct ttm_search *search,
+	struct ttm_found *ret_found)
+{
+	while (ttm_found_next(put->hook.process, search, &put->key,
+		put->mine.slot, ret_found))
+		if (found_is_of(ret_found, put->era))
+			return true;
+	return false;
+}
+
+/* The slot goes back as if nothing had been; false if somebody else freed it. */
+static bool put_withdraw(struct ttm_put *put)
+{
+	if (!ttm_found_free(put->hook.process, &put->mine))
+		return false;
+	free_commit(&put->hook, ttm_lane_record(put->hook.lane, 0),
+		put->mine.slot, TTM_FLAG_UNCOUNTED, ttm_clock_now(),
+		&put->mine.words);
+	return true;
+}
+
+/* A later object of our key is live: ours was replaced before it was counted. */
+static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
+{
+	if (!is_same_kernel(later, put)) {
+		alloc_count_commit(put);
+		ttm_found_end(
+			&put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
+		return;
+	}
+	if (put_withdraw(put))
+		dispatch_count(put, later);
+	else
+		alloc_count_commit(put); /* the later one took ours over */
+}
+
+/* One operation with two records: an object goes, ours comes. */
+static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
+	unsigned free_flags, unsigned alloc_flags)
+{
+	struct ttm_lane *lane = put->hook.lane;
+
+	ttm_lane_begin_second(lane);
+	free_write(ttm_lane_record(lane, 0), free_flags, put->mine.words.w[6],
+		&earlier->words);
+	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &put->mine.words);
+	ttm_lane_end(lane, 2);
+	ttm_supply_put(put->hook.process, lane, earlier->slot);
+}
+
+/*
+ * Counted as one step: the peak does not hold the two together. If it is a kernel
+ * that another thread loaded a moment ago, its load stands and ours is a dispatch.
+ */
+static void put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
+{
+	if (!ttm_found_free(put->hook.process, earlier)) {
+		alloc_count_commit(put);
+	} else if (is_same_kernel(earlier, put)) {
+		put_instead_of(
+			put, earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
+		dispatch_count(put, &put->mine);
+	} else {
+		ttm_found_count_free(&put->hook, put->device, put->block,
+			earlier, TTM_FLAG_REPLACED);
+		alloc_count(put);
+		put_instead_of(put, earlier, TTM_FLAG_REPLACED, 0);
+	}
+}
+
+/* There may be other live objects with our key: see object.h. */
+static void put_settle(struct ttm_put *put)
+{
+	struct ttm_found rival, earlier;
+	struct ttm_search search;
+	unsigned rivals = 0;
+
+	ttm_search_start(
+		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	while (rival_next(put, &search, &rival)) {
+		if (is_later(&rival, &put->mine)) {
+			put_superseded(put, &rival);
+			return;
+		}
+		earlier = rival;
+		rivals++;
+	}
+	if (rivals == 0) {
+		alloc_count_commit(put);
+		return;
+	}
+	put_replaces(put, &earlier);
+	if (rivals == 1)
+		return;
+	ttm_search_start(
+		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	while (rival_next(put, &search, &rival))
+		if (!is_later(&rival, &put->mine))
+			ttm_found_end(&put->hook, put->block, &rival,
+				TTM_FLAG_REPLACED);
+}
+
+/* The slot is not in the index, so nobody else can have freed it. */
+static void put_without_index(struct ttm_put *put)
+{
+	uint64_t nowhere = 0;
+
+	put->mine.place = &nowhere;
+	put_withdraw(put);
+	put_lost(put, TTMEM_LOSS_NO_INDEX);
+}
+
+/* Slot and index entry; nothing is counted yet. False if that failed. */
+static bool put_enter(struct ttm_put *put, uint8_t turn)
+{
+	struct ttm_hook *hook = &put->hook;
+	uint64_t *w1 = &put->mine.words.w[1];
+
+	if (!ttm_supply_take(hook->process, hook->lane, &put->mine.slot)) {
+		put_lost(put, TTMEM_LOSS_NO_SLOT);
+		return false;
+	}
+	*w1 = TTM_W1_WITH(*w1, put->mine.slot, turn);
+	ttm_lane_begin(hook->lane);
+	slot_write(
+		ttm_slot_at(hook->process, put->mine.slot), &put->mine.words);
+	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
+		ttm_entry(&put->key, put->mine.slot));
+	TTM_TESTPOINT("index entered");
+	if (!put->mine.place) {
+		put_without_index(put);
+		return false;
+	}
+	return true;
+}
+
+static void put_carefully(struct ttm_put *put)
+{
+	uint8_t turn = 0;
+
+	if (!put_is_dispatch(put, &turn) && put_enter(put, turn))
+		put_settle(put);
+}
+
+/* After it entered without a look. */
+static void put_meets(struct ttm_put *put)
+{
+	struct ttm_found rival;
+	struct ttm_search search;
+
+	ttm_search_start(
+		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	if (rival_next(put, &search, &rival) && put_withdraw(put))
+		put_carefully(put);
+	else
+		alloc_count_commit(put);
+}
+
+/* False if there is no room to count it. */
+static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
+	unsigned device, const struct ttm_object *object, uint64_t now)
+{
+	put->hook = ttm_hook_of(ticket);
+	put->device = &put->hook.process->devices[device];
+	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
+	put->era = ttm_device_era(put->device);
+	ttm_key_set(
+		&put->key, device, object->figure, object->program, object->id);
+	words_set(&put->mine.words, put->hook.seat, put->era, device, object,
+		now);
+	if (put->block)
+		return true;
+	put_lost(put, TTMEM_LOSS_NO_SLOT);
+	return false;
+}
+
+TTM_SLOW void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+	struct ttm_object object, uint64_t now)
+{
+	struct ttm_put put; /* not zeroed: it is large */
+
+	if (put_prepare(&put, ticket, device, &object, now))
+		put_carefully(&put);
+}
+
+TTM_COLD void ttm_put_rarely(
+	struct ttm_ticket ticket, unsigned device, struct ttm_object object)
+{
+	struct ttm_put put; /* not zeroed: it is large */
+
+	if (put_prepare(&put, ticket, device, &object, ttm_clock_now()) &&
+		put_enter(&put, 0))
+		put_meets(&put);
+}
+
+TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, struct ttm_words words)
+{
+	struct ttm_put put = {
+		.hook = ttm_hook_of(ticket),
+		.era = era,
+		.mine.place = place,
+		.mine.slot = TTM_W1_SLOT(words.w[1]),
+		.mine.words = words,
+	};
+	unsigned device = TTM_W1_DEVICE(words.w[1]);
+
+	put.device = &put.hook.process->devices[device];
+	put.block = ttm_lane_block(put.hook.process, put.hook.lane, device);
+	ttm_key_set_of(&put.key, &words);
+	if (!place)
+		put.mine.place = ttm_index_insert_slow(put.hook.process,
+			put.key.bucket_hash,
+			ttm_entry(&put.key, put.mine.slot));
+	if (put.mine.place)
+		put_meets(&put);
+	else
+		put_without_index(&put);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of retired processes: what was committed is there, nothing else is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <unity.h>
+
+#include "aggregate/retired.h"
+#include "aggregate/short_writes.h"
+#include "support/test_dir.h"
+
+static const char *path;
+static int directory;
+static struct ttm_retired *file;
+static bool broken;
+
+/* What was loaded: the pids, in their order. */
+static uint32_t pids[64];
+static unsigned pids_len;
+static uint64_t dropped;
+
+static void loaded(void *context, const struct ttm_retired_entry *entry)
+{
+	TEST_ASSERT_TRUE(context == &file);
+	if (entry->head->kind == TTM_RETIRED_BASE)
+		dropped += entry->head->dropped_processes;
+	else if (pids_len < 64)
+		pids[pids_len++] = entry->process->pid;
+}
+
+static int file_open(uint32_t uid)
+{
+	pids_len = 0;
+	dropped = 0;
+	broken = false;
+	return ttm_retired_open(directory, uid, loaded, &file, &file, &broken);
+}
+
+static void file_reopen(void)
+{
+	ttm_retired_close(&file);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+}
+
+void setUp(void)
+{
+	path = test_dir_make();
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	TEST_ASSERT_TRUE(directory >= 0);
+	file = NULL;
+}
+
+void tearDown(void)
+{
+	ttm_retired_close(&file);
+	close(directory);
+	test_dir_remove();
+}
+
+static struct ttm_retired_entry entry_of(uint32_t pid, uint64_t objects)
+{
+	struct ttm_retired_head lens = {
+		.kind = TTM_RETIRED_PROCESS,
+		.shares_len = 1,
+		.names_len = 2,
+		.marks_len = 1,
+		.failures_len = 1,
+		.objects_len = objects,
+	};
+	struct ttm_retired_entry entry;
+
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_entry_new(&lens, &entry));
+	entry.process->pid = pid;
+	memcpy(entry.process->uuid, &pid, sizeof(pid));
+	if (objects)
+		entry.objects[objects - 1].id = pid;
+	return entry;
+}
+
+static int commit(uint32_t pid, uint64_t objects)
+{
+	struct ttm_retired_entry entry = entry_of(pid, objects);
+	int r = ttm_retired_commit(file, &entry);
+
+	ttm_retired_entry_free(&entry);
+	TEST_ASSERT_NULL(entry.head);
+	return r;
+}
+
+static void pids_are(const char *expected)
+{
+	char found[256] = "";
+	size_t at = 0;
+	unsigned i;
+
+	for (i = 0; i < pids_len; i++)
+		at += (size_t)snprintf(
+			found + at, sizeof(found) - at, "%u ", pids[i]);
+	TEST_ASSERT_EQUAL_STRING(expected, found);
+}
+
+/* `context` is a text with the digits of the pids to keep, or NULL: all. */
+static bool is_kept(void *context, const uint8_t uuid[16])
+{
+	return !context || strchr(context, '0' + uuid[0]);
+}
+
+static int compact(uint64_t dropped_processes, const char *kept)
+{
+	struct ttm_retired_head lens = {
+		.kind = TTM_RETIRED_BASE,
+		.shares_len = 2,
+		.dropped_processes = dropped_processes,
+	};
+	struct ttm_retired_entry base;
+	char pids_kept[16] = "";
+	int r;
+
+	if (kept)
+		snprintf(pids_kept, sizeof(pids_kept), "%s", kept);
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_entry_new(&lens, &base));
+	r = ttm_retired_compact(file, &base, is_kept, kept ? pids_kept : NULL);
+	ttm_retired_entry_free(&base);
+	return r;
+}
+
+static off_t file_size(const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ?
+		st.st_size :
+		-1;
+}
+
+static void byte_flip(const char *name, off_t off)
+{
+	int fd = openat(directory, name, O_RDWR | O_CLOEXEC);
+	uint8_t byte;
+
+	TEST_ASSERT_EQUAL_INT64(1, pread(fd, &byte, 1, off));
+	byte ^= 0x41;
+	TEST_ASSERT_EQUAL_INT64(1, pwrite(fd, &byte, 1, off));
+	close(fd);
+}
+
+/* -- commits ------------------------------------------------------------------ */
+
+static void test_what_was_committed_is_loaded_in_its_order(void)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_UINT(0, pids_len);
+	commit(1, 0);
+	commit(2, 5);
+	commit(3, 0);
+	TEST_ASSERT_EQUAL_INT64(
+		file_size(TTM_RETIRED_FILE), ttm_retired_bytes(file));
+	file_reopen();
+	pids_are("1 2 3 ");
+	TEST_ASSERT_FALSE(broken);
+	commit(4, 1);
+	file_reopen();
+	pids_are("1 2 3 4 ");
+	fstatat(directory, TTM_RETIRED_FILE, &st, 0);
+	TEST_ASSERT_EQUAL_UINT(0600, st.st_mode & 0777);
+}
+
+static void file_cut(off_t size)
+{
+	int fd = openat(directory, TTM_RETIRED_FILE, O_RDWR | O_CLOEXEC);
+
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, size));
+	close(fd);
+}
+
+static void test_a_torn_tail_of_any_length_is_cut_off(void)
+{
+	off_t first, size;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file_size(TTM_RETIRED_FILE);
+	commit(2, 1);
+	size = file_size(TTM_RETIRED_FILE);
+	while (--size >= first) {
+		ttm_retired_close(&file);
+		file_cut(size);
+		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+		TEST_ASSERT_FALSE(broken);
+		pids_are("1 ");
+		TEST_ASSERT_EQUAL_INT64(first, ttm_retired_bytes(file));
+		TEST_ASSERT_EQUAL_INT64(first, file_size(TTM_RETIRED_FILE));
+		commit(2, 1);
+	}
+	file_reopen();
+	pids_are("1 2 ");
+}
+
+/* Even between two pages of one write. */
+static void test_one_who_is_killed_at_any_byte_leaves_all_or_nothing(void)
+{
+	uint64_t bytes, size;
+	int status;
+	pid_t pid;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	bytes = ttm_retired_bytes(file);
+	commit(2, 0);
+	size = ttm_retired_bytes(file) - bytes;
+	ttm_retired_close(&file);
+	for (bytes = 0; bytes < size; bytes += bytes + 100 < size ? 29 : 1) {
+		file_cut(size);
+		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+		pid = fork();
+		if (!pid) {
+			short_writes_left = bytes;
+			short_writes_kill = true;
+			commit(2, 0);
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		TEST_ASSERT_EQUAL_INT(9, WEXITSTATUS(status));
+		file_reopen();
+		TEST_ASSERT_FALSE(broken);
+		pids_are("1 ");
+		ttm_retired_close(&file);
+	}
+}
+
+static void test_a_full_filesystem_takes_nothing_away(void)
+{
+	uint64_t before, left;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 3);
+	before = ttm_retired_bytes(file);
+	for (left = 0; left < 2000; left += 123) {
+		short_writes_left = left;
+		TEST_ASSERT_EQUAL_INT(-ENOSPC, commit(2, 3));
+		short_writes_left = UINT64_MAX;
+		TEST_ASSERT_EQUAL_UINT64(before, ttm_retired_bytes(file));
+		TEST_ASSERT_EQUAL_INT64(before, file_size(TTM_RETIRED_FILE));
+	}
+	TEST_ASSERT_EQUAL_INT(0, commit(3, 3));
+	file_reopen();
+	pids_are("1 3 ");
+}
+
+/* -- broken files ------------------------------------------------------------- */
+
+static void test_from_a_corrupted_entry_on_nothing_is_loaded(void)
+{
+	off_t first, size, off;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file_size(TTM_RETIRED_FILE);
+	commit(2, 0);
+	size = file_size(TTM_RETIRED_FILE);
+	commit(3, 0);
+	/* Its magic and its version apart: those mean something else. */
+	for (off = first + 8; off < size; off += off < first + 80 ? 1 : 41) {
+		if (off >= first + 24 && off < first + 28)
+			continue;
+		ttm_retired_close(&file);
+		byte_flip(TTM_RETIRED_FILE, off);
+		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+		TEST_ASSERT_TRUE(broken);
+		pids_are("1 ");
+		byte_flip(TTM_RETIRED_FILE, off);
+	}
+	file_reopen();
+	pids_are("1 2 3 ");
+}
+
+static void test_a_broken_file_is_put_right_by_rewriting_it(void)
+{
+	off_t first;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file_size(TTM_RETIRED_FILE);
+	commit(2, 0);
+	ttm_retired_close(&file);
+	byte_flip(TTM_RETIRED_FILE, first + 100);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	/* Until that worked it has its name: nothing is lost with a retry. */
+	short_writes_left = 100;
+	TEST_ASSERT_EQUAL_INT(-ENOSPC, compact(7, NULL));
+	short_writes_left = UINT64_MAX;
+	file_reopen();
+	TEST_ASSERT_TRUE(broken);
+	pids_are("1 ");
+	TEST_ASSERT_EQUAL_INT(0, compact(7, NULL));
+	TEST_ASSERT_TRUE(file_size(TTM_RETIRED_FILE ".broken") > first);
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE ".new"));
+	file_reopen();
+	TEST_ASSERT_FALSE(broken);
+	pids_are("1 ");
+	TEST_ASSERT_EQUAL_UINT64(7, dropped);
+}
+
+static void test_the_file_of_a_newer_version_is_left_alone(void)
+{
+	off_t size;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	size = file_size(TTM_RETIRED_FILE);
+	ttm_retired_close(&file);
+	byte_flip(TTM_RETIRED_FILE, 24);
+	TEST_ASSERT_EQUAL_INT(-EPROTONOSUPPORT, file_open(geteuid()));
+	TEST_ASSERT_NULL(file);
+	TEST_ASSERT_EQUAL_INT64(size, file_size(TTM_RETIRED_FILE));
+}
+
+/* A head that tells of more than there is costs no memory. */
+static void test_lengths_that_cannot_be_are_refused(void)
+{
+	struct ttm_retired_head head = { .magic = TTM_RETIRED_MAGIC,
+		.version = TTM_RETIRED_VERSION,
+		.kind = TTM_RETIRED_PROCESS };
+	int fd = openat(directory, TTM_RETIRED_FILE,
+		O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	head.objects_len = UINT64_MAX;
+	head.names_len = UINT32_MAX;
+	head.size = UINT64_MAX;
+	TEST_ASSERT_EQUAL_INT64(sizeof(head), write(fd, &head, sizeof(head)));
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	pids_are("");
+}
+
+/* -- what is no file of ours ---------------------------------------------------- */
+
+static void is_refused(void)
+{
+	TEST_ASSERT_EQUAL_INT(-EPERM, file_open(geteuid()));
+	TEST_ASSERT_NULL(file);
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+}
+
+static void test_links_pipes_and_writable_files_are_refused(void)
+{
+	int fd;
+
+	TEST_ASSERT_EQUAL_INT(
+		0, symlinkat("elsewhere", directory, TTM_RETIRED_FILE));
+	is_refused();
+	TEST_ASSERT_EQUAL_INT64(-1, file_size("elsewhere"));
+	TEST_ASSERT_EQUAL_INT(0, mkfifoat(directory, TTM_RETIRED_FILE, 0600));
+	is_refused();
+	fd = openat(directory, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	TEST_ASSERT_EQUAL_INT(
+		0, linkat(directory, "other", directory, TTM_RETIRED_FILE, 0));
+	is_refused();
+	TEST_ASSERT_EQUAL_INT(0, fchmod(fd, 0620));
+	TEST_ASSERT_EQUAL_INT(
+		0, renameat(directory, "other", directory, TTM_RETIRED_FILE));
+	is_refused();
+	close(fd);
+}
+
+static void test_somebody_elses_file_is_refused(void)
+{
+	int fd;
+
+	if (geteuid() != 0)
+		TEST_IGNORE_MESSAGE("not root");
+	fd = openat(directory, TTM_RETIRED_FILE, O_RDWR | O_CREAT | O_CLOEXEC,
+		0600);
+	TEST_ASSERT_EQUAL_INT(0, fchown(fd, 12345, (gid_t)-1));
+	close(fd);
+	is_refused();
+}
+
+static void owner_is(uid_t uid)
+{
+	struct stat st;
+
+	TEST_ASSERT_EQUAL_INT(0, fstatat(directory, TTM_RETIRED_FILE, &st, 0));
+	TEST_ASSERT_EQUAL_UINT(uid, st.st_uid);
+	TEST_ASSERT_EQUAL_UINT(0600, st.st_mode & 07777);
+}
+
+static void test_root_makes_it_for_its_owner(void)
+{
+	if (geteuid() != 0)
+		TEST_IGNORE_MESSAGE("not root");
+	TEST_ASSERT_EQUAL_INT(0, file_open(12345));
+	commit(1, 0);
+	owner_is(12345);
+	TEST_ASSERT_EQUAL_INT(0, compact(0, NULL));
+	owner_is(12345);
+}
+
+/* -- compaction ----------------------------------------------------------------- */
+
+static void test_compaction_keeps_what_it_is_told_to_keep(void)
+{
+	uint32_t pid;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	for (pid = 1; pid <= 6; pid++)
+		commit(pid, pid);
+	TEST_ASSERT_EQUAL_INT(0, compact(3, "2456"));
+	TEST_ASSERT_EQUAL_INT64(
+		file_size(TTM_RETIRED_FILE), ttm_retired_bytes(file));
+	commit(7, 0);
+	file_reopen();
+	pids_are("2 4 5 6 7 ");
+	TEST_ASSERT_EQUAL_UINT64(3, dropped);
+	/* The base is replaced, not kept beside the new one. */
+	TEST_ASSERT_EQUAL_INT(0, compact(4, "7"));
+	file_reopen();
+	pids_are("7 ");
+	TEST_ASSERT_EQUAL_UINT64(4, dropped);
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE ".new"));
+}
+
+static void test_a_compaction_without_room_changes_nothing(void)
+{
+	uint64_t left;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 9);
+	commit(2, 9);
+	for (left = 0; left < 6000; left += 321) {
+		short_writes_left = left;
+		TEST_ASSERT_EQUAL_INT(-ENOSPC, compact(1, "12"));
+		short_writes_left = UINT64_MAX;
+		TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE ".new"));
+	}
+	commit(3, 0);
+	file_reopen();
+	pids_are("1 2 3 ");
+	TEST_ASSERT_EQUAL_UINT64(0, dropped);
+}
+
+static void test_what_a_killed_compaction_left_is_in_nobodys_way(void)
+{
+	int fd = openat(directory, TTM_RETIRED_FILE ".new",
+		O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	TEST_ASSERT_EQUAL_INT64(3, write(fd, "abc", 3));
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	TEST_ASSERT_EQUAL_INT(0, compact(1, "1"));
+	file_reopen();
+	pids_are("1 ");
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(test_what_was_committed_is_loaded_in_its_order);
+	RUN_TEST(test_a_torn_tail_of_any_length_is_cut_off);
+	RUN_TEST(test_one_who_is_killed_at_any_byte_leaves_all_or_nothing);
+	RUN_TEST(test_a_full_filesystem_takes_nothing_away);
+	RUN_TEST(test_from_a_corrupted_entry_on_nothing_is_loaded);
+	RUN_TEST(test_a_broken_file_is_put_right_by_rewriting_it);
+	RUN_TEST(test_the_file_of_a_newer_version_is_left_alone);
+	RUN_TEST(test_lengths_that_cannot_be_are_refused);
+	RUN_TEST(test_links_pipes_and_writable_files_are_refused);
+	RUN_TEST(test_somebody_elses_file_is_refused);
+	RUN_TEST(test_root_makes_it_for_its_owner);
+	RUN_TEST(test_compaction_keeps_what_it_is_told_to_keep);
+	RUN_TEST(test_a_compaction_without_room_changes_nothing);
+	RUN_TEST(test_what_a_killed_compaction_left_is_in_nobodys_way);
+	return UNITY_END();
+}
