@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: embed.py NAME FILE OUTPUT
 
-Writes FILE as the bytes of a C array NAME, with NAME_size.
+Writes FILE as the bytes of a C array NAME, with NAME_size; NAME.h declares them.
 """
 
 import sys
@@ -16,11 +16,12 @@ def main():
     with open(path, 'rb') as file:
         data = file.read()
     with open(output, 'w', encoding='ascii') as file:
-        file.write(f'static const unsigned char {name}[] = {{\n')
+        file.write(f'#include "{name}.h"\n\n'
+                   f'const unsigned char {name}[] = {{\n')
         for at in range(0, len(data), 12):
             row = ', '.join(f'0x{b:02x}' for b in data[at:at + 12])
             file.write(f'\t{row},\n')
-        file.write(f'}};\nstatic const unsigned long {name}_size = '
+        file.write(f'}};\nconst unsigned long {name}_size = '
                    f'{len(data)};\n')
     return 0
 
