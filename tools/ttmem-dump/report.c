@@ -11,6 +11,7 @@
 #include "command.h"
 #include "common/error.h"
 #include "common/number.h"
+#include "common/word.h"
 #include "complete.h"
 #include "group.h"
 #include "options.h"
@@ -273,56 +274,74 @@ static int report_once(struct dump_source *source,
 
 /* -- again ------------------------------------------------------------------------ */
 
-static volatile sig_atomic_t stopped;
+static uint64_t stopped;
 
 static void stop(int number)
 {
 	(void)number;
-	stopped = 1;
+	ttm_word_store(&stopped, 1);
 }
 
+/* A second one ends the program, whatever it waits for. */
 static void stop_on_signals(void)
 {
 	struct sigaction action;
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = stop;
+	action.sa_flags = (int)SA_RESETHAND;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }
 
-/* Ends early on a signal. What was missed is not caught up with. */
-static void wait_until(struct timespec *next, uint64_t interval_ns)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
-	uint64_t at, is;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	at = (uint64_t)next->tv_sec * SECOND_NS + (uint64_t)next->tv_nsec +
-		interval_ns;
-	is = (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-	if (at < is)
-		at = is;
-	next->tv_sec = (time_t)(at / SECOND_NS);
-	next->tv_nsec = (long)(at % SECOND_NS);
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+/* Until then or until a signal, which must not come between asking and waiting. */
+static void wait_until(uint64_t then_ns)
+{
+	struct timespec rest;
+	uint64_t now;
+	sigset_t set;
+	int number = -1;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	while (number < 0 && !ttm_word_load(&stopped) &&
+		(now = now_ns()) < then_ns) {
+		rest.tv_sec = (time_t)((then_ns - now) / SECOND_NS);
+		rest.tv_nsec = (long)((then_ns - now) % SECOND_NS);
+		number = sigtimedwait(&set, NULL, &rest);
+	}
+	if (number >= 0)
+		stop(number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 /* The worst of all rounds: who watches must not be told that all was well. */
 static int report_watch(
 	struct dump_source *source, const struct dump_report_options *options)
 {
-	struct timespec next;
-	uint64_t round;
+	uint64_t next_ns = now_ns(), round;
 	int status = TTM_EXIT_OK;
 
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (round = 0; !stopped; round++) {
+	for (round = 0; !ttm_word_load(&stopped); round++) {
 		status = ttm_exit_join(
 			status, report_once(source, options, round));
 		if (status == TTM_EXIT_FAILURE || round + 1 == options->count)
 			break;
-		wait_until(&next, options->watch_ns);
+		/* What was missed is not caught up with. */
+		next_ns += options->watch_ns;
+		if (next_ns < now_ns())
+			next_ns = now_ns();
+		wait_until(next_ns);
 	}
 	return status;
 }
