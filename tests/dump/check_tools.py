@@ -152,6 +152,7 @@ def check_doctor_processes(place):
         'without TTMEM_ENABLED=1')
     # Tracked, but it has done nothing yet; and then elsewhere.
     calls = place.calls()
+    calls('free 1')
     text = doctor(place, '--pid', calls.pid)
     has(text, 'libttmem is in it', 'no segment', 'started with tracking on')
     calls.end()
