@@ -61,6 +61,17 @@ static void test_control_characters_are_shown(void)
 		"\\xc2\\x9b31m");
 }
 
+static void test_what_turns_text_around_is_shown(void)
+{
+	escaped_is("\xe2\x80\xae"
+		   "txt",
+		"\\xe2\\x80\\xaetxt");
+	escaped_is("\xe2\x81\xa6", "\\xe2\\x81\\xa6");
+	escaped_is("\xe2\x80\xa8", "\\xe2\\x80\\xa8"); /* ends the line */
+	escaped_is("\xd8\x9c", "\\xd8\\x9c");
+	escaped_is("\xe2\x80\x93", "\xe2\x80\x93"); /* a dash */
+}
+
 static void test_what_is_not_utf8_is_shown(void)
 {
 	escaped_is("\xff", "\\xff");
@@ -95,6 +106,7 @@ int main(void)
 	RUN_TEST(test_amounts_have_three_digits);
 	RUN_TEST(test_plain_text_and_utf8_stay);
 	RUN_TEST(test_control_characters_are_shown);
+	RUN_TEST(test_what_turns_text_around_is_shown);
 	RUN_TEST(test_what_is_not_utf8_is_shown);
 	RUN_TEST(test_what_does_not_fit_is_cut_between_characters);
 	return UNITY_END();

@@ -9,6 +9,25 @@
 
 static const char *error_name = "ttmem";
 
+/* Others are worse than all that has a place here. */
+static int exit_rank(int status)
+{
+	static const int ranked[] = { TTM_EXIT_OK, TTM_EXIT_INCOMPLETE,
+		TTM_EXIT_LIMIT, TTM_EXIT_LEAKS, TTM_EXIT_NO_DATA,
+		TTM_EXIT_FAILURE, TTM_EXIT_USAGE };
+	int i;
+
+	for (i = 0; i < (int)(sizeof(ranked) / sizeof(ranked[0])); i++)
+		if (ranked[i] == status)
+			break;
+	return i;
+}
+
+int ttm_exit_join(int a, int b)
+{
+	return exit_rank(a) >= exit_rank(b) ? a : b;
+}
+
 void ttm_error_name(const char *name)
 {
 	error_name = name;

@@ -7,7 +7,14 @@ enum ttm_exit {
 	TTM_EXIT_OK = 0,
 	TTM_EXIT_FAILURE = 1,
 	TTM_EXIT_USAGE = 2,
+	TTM_EXIT_NO_DATA = 3,    /* none, or none that is current */
+	TTM_EXIT_INCOMPLETE = 4, /* or incompatible */
+	TTM_EXIT_LIMIT = 5,      /* a limit or a baseline is exceeded */
+	TTM_EXIT_LEAKS = 23,     /* as LeakSanitizer has it */
 };
+
+/* The one to end with where both apply: 2, 1, 3, 23, 5, 4, 0. */
+int ttm_exit_join(int a, int b);
 
 /* The tool's name, which is kept, not copied. Before anything below. */
 void ttm_error_name(const char *name);

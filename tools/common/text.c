@@ -53,11 +53,28 @@ static size_t utf8_length(const unsigned char *text)
 	return length;
 }
 
+/*
+ * U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069: they turn what follows
+ * around or end the line, so that a name shows as another one.
+ */
+static bool is_direction(const unsigned char *text, size_t length)
+{
+	if (length == 2)
+		return text[0] == 0xd8 && text[1] == 0x9c;
+	if (length != 3 || text[0] != 0xe2)
+		return false;
+	if (text[1] == 0x80)
+		return text[2] == 0x8e || text[2] == 0x8f ||
+			(text[2] >= 0xa8 && text[2] <= 0xae);
+	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+}
+
 /* C0, DEL, and C1 whose UTF-8 form terminals obey, too. */
 static bool is_control(const unsigned char *text, size_t length)
 {
 	return text[0] < 0x20 || text[0] == 0x7f ||
-		(length == 2 && text[0] == 0xc2 && text[1] < 0xa0);
+		(length == 2 && text[0] == 0xc2 && text[1] < 0xa0) ||
+		is_direction(text, length);
 }
 
 const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)

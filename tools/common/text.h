@@ -14,8 +14,8 @@ const char *ttm_bytes_text(
 	uint64_t bytes, char buffer[static TTM_BYTES_TEXT_SIZE]);
 
 /*
- * A copy that is safe on a terminal: control characters, backslashes and what is
- * not UTF-8 become \xNN, and what does not fit is cut between characters. Returns
+ * A copy that is safe on a terminal: control characters, those that turn the
+ * direction of text, backslashes and what is not UTF-8 become \xNN, and what does not fit is cut between characters. Returns
  * `buffer`, which holds a string.
  */
 const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size);

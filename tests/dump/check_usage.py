@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: check_usage.py TTMEMD TTMEM-LOAD SNAPDUMP CALLS TTMEM-DUMP [CHECK...]
+
+What is typed wrong is told, once, with status 2, and nothing happens; what there is is
+in --help, in the man page, and completed by bash.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import dumps
+from dumps import has, run
+import serve
+
+ROOT = os.environ['SOURCE_ROOT']
+COMMANDS = ('report', 'diff', 'doctor', 'clean', 'schema')
+WRONG = (
+    ('nonsense',),
+    ('--nonsense',),
+    ('report', 'more'),
+    ('--format', 'xml'),
+    ('--format',),
+    ('--device', ''),
+    ('--device', 'x'),
+    ('--device', '1,'),
+    ('--device', '3-1'),
+    ('--device', '4294967296'),
+    ('--device', 'asic:'),
+    ('--device', 'asic:xyz'),
+    ('--device', 'pci:1'),
+    ('--device', 'pci:00:00.9'),
+    ('--device', 'pci:00:20.0'),
+    ('--pid', '0'),
+    ('--pid', '-1'),
+    ('--pid', 'init'),
+    ('--kind', 'sram'),
+    ('--kind', 'dram,,l1'),
+    ('--group-by', 'colour'),
+    ('--top', '-1'),
+    ('--top', 'some'),
+    ('--bytes=yes',),
+    ('--watch', '0'),
+    ('--watch', '1e3'),
+    ('--watch', 'x'),
+    ('--count', '3'),
+    ('--watch', '1', '--count', '0'),
+    ('--watch', '1', '--from', 'file'),
+    ('--from', 'file', '--dir', '/dev/shm'),
+    ('--from', 'file', '--system'),
+    ('--dir', 'relative'),
+    ('--table', 'devices'),
+    ('--format', 'csv', '--table', 'rows'),
+    ('--format', 'json', '--top', '3'),
+    ('--format', 'json', '--group-by', 'kind'),
+    ('diff',),
+    ('diff', 'one'),
+    ('diff', 'one', 'two', 'three'),
+    ('doctor', 'more'),
+    ('doctor', '--pid', '1,2'),
+    ('clean', 'more'),
+    ('clean', '--from', 'x'),
+    ('schema', 'more'),
+)
+
+
+def check_wrong(place):
+    place.serve()
+    for options in WRONG:
+        done = run(place, *options, status=2)
+        lines = done.stderr.split('\n')
+        if len(lines) != 2 or not lines[0].startswith('ttmem-dump: ') or \
+                not lines[0].endswith('--help tells more') or done.stdout:
+            serve.fail(f'{options}: {done.stdout}{done.stderr}')
+
+
+def help_of(place, command):
+    return run(place, *command, '--help').stdout
+
+
+def options_in(text):
+    return set(re.findall(r'(?<![\w-])--[a-z][a-z-]+', text))
+
+
+def check_help(place):
+    for command in ((), *((c,) for c in COMMANDS)):
+        text = help_of(place, command)
+        has(text, 'usage: ttmem-dump')
+        if max(map(len, text.split('\n'))) > 80:
+            serve.fail(f'{command} --help is wider than 80')
+        serve.expect('version', run(place, *command, '--version').stdout[:11],
+                     'ttmem-dump ')
+    for command in COMMANDS:
+        has(help_of(place, ()), command)
+
+
+def check_man_page(place):
+    if not shutil.which('mandoc'):
+        return
+    text = subprocess.run(
+        ['mandoc', '-Tascii', f'{ROOT}/man/ttmem-dump.1'], check=True,
+        capture_output=True, text=True).stdout
+    text = re.sub('.\b', '', text)
+    for command in COMMANDS:
+        missing = options_in(help_of(place, (command,))) - options_in(text)
+        serve.expect(f'options of {command} not in the page', missing, set())
+
+
+def completed(line):
+    """What bash offers for the last word of the line."""
+    words = line.split(' ')
+    script = (f'. {ROOT}/completions/ttmem-dump; compopt() {{ :; }}; '
+              'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ttmem_dump; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(['bash', '-c', script, 'bash', *words], check=True,
+                          capture_output=True, text=True)
+    serve.expect('said', done.stderr, '')
+    return set(done.stdout.split())
+
+
+def check_completion(place):
+    serve.expect('commands', completed('ttmem-dump '), set(COMMANDS))
+    for command in COMMANDS:
+        # What the text only mentions is not the command's own.
+        known = {o for o in options_in(help_of(place, (command,)))
+                 if not (command == 'schema' and o == '--format')}
+        known -= {'--format'} if command == 'diff' else set()
+        serve.expect(command, completed(f'ttmem-dump {command} --'),
+                     known | {'--version'})
+    serve.expect('kinds', completed('ttmem-dump --kind dram,l1'),
+                 {'dram,l1', 'dram,l1_small'})
+    serve.expect('formats', completed('ttmem-dump --format '),
+                 {'text', 'json', 'csv'})
+
+
+if __name__ == '__main__':
+    sys.exit(dumps.run_all(__doc__, (
+        check_wrong, check_help, check_man_page, check_completion)))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs ttmem-dump on what a real ttmemd knows of real processes.
+
+The rest is tests/serve's: a place, a server, loads that stop at each sync.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                '../serve'))
+import serve  # noqa: E402
+
+PROGRAM = None
+
+# Something of everything on a device whose size is known, to the byte.
+KIB = serve.KIB
+MIB = serve.MIB
+EVERYTHING = '''open 0 chip=0xabc pci=0000:03:00.0 arch=blackhole dram=1G \
+l1=1M cores=100 l1_small=16K trace=64M l1_base=64K l1_top=1M
+push "op ttnn.matmul"
+alloc 0 dram 1 0x1000 8M
+alloc 0 dram 2 0x801000 2M
+alloc 0 l1 3 0x80000 300K
+alloc 0 l1_small 4 0xff000 10K
+alloc 0 trace 5 0x10000000 1M
+alloc 0 system_memory 6 0x0 4M
+pop
+cb 0 77 1 0x20000 16K 10
+kernel 0 77 application 20000 10
+kernel 0 78 fabric 57344 2
+kernel 0 79 dispatch 47104 1
+kernel 0 80 dispatch 47104 1
+sync
+'''
+
+
+def run(place, *options, status=0, stdin=None, environment=None, timeout=60):
+    """ttmem-dump to its end, with the status that is wanted."""
+    env = place.environment()
+    env.update(environment or {})
+    where = {'stdin': subprocess.DEVNULL} if stdin is None else \
+        {'input': stdin}
+    done = subprocess.run([PROGRAM, *map(str, options)], text=True, env=env,
+                          capture_output=True, check=False, cwd='/',
+                          timeout=timeout, **where)
+    if done.returncode != status:
+        serve.fail(f'{options}: status {done.returncode} and not {status}\n'
+                   f'{done.stdout[-2000:]}{done.stderr[-2000:]}')
+    return done
+
+
+def document(place, *options, status=0):
+    """The only document of report --format json."""
+    done = run(place, 'report', '--format', 'json', *options, status=status)
+    lines = done.stdout.splitlines()
+    serve.expect('documents', len(lines), 1)
+    return serve.Snapshot(json.loads(lines[0]))
+
+
+def has(text, *parts):
+    for part in parts:
+        if part not in text:
+            serve.fail(f'no {part!r} in:\n{text}')
+
+
+def has_not(text, *parts):
+    for part in parts:
+        if part in text:
+            serve.fail(f'{part!r} in:\n{text}')
+
+
+def row(text, start, number=0):
+    """The columns of the line that starts so, two blanks apart."""
+    lines = [line for line in text.splitlines()
+             if line.strip().startswith(start)]
+    if len(lines) <= number:
+        serve.fail(f'no line {start!r} in:\n{text}')
+    return [c.strip() for c in lines[number].strip().split('  ')
+            if c.strip()]
+
+
+def recorded(place, *options):
+    """A file with one snapshot in it."""
+    return place.file('json', run(place, '--format', 'json', *options).stdout)
+
+
+def settle(place, *loads):
+    """ttmemd knows all that they have done."""
+    return place.settled('ttmemd knows it', *loads)
+
+
+def run_all(doc, checks):
+    global PROGRAM
+    if len(sys.argv) < 6:
+        print(doc, end='')
+        sys.exit(2)
+    PROGRAM = os.path.abspath(sys.argv.pop(5))
+    return serve.run_all(doc, checks)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include "complete.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/text.h"
+
+#define NAME_SIZE 160u
+
+struct gaps {
+	const struct ttmem_snapshot *snapshot;
+	dump_gap_tell *tell;
+	void *context;
+	uint64_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void gap_add(
+	struct gaps *gaps, const char *format, ...)
+{
+	char text[768];
+	va_list arguments;
+
+	gaps->len++;
+	if (!gaps->tell)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	gaps->tell(gaps->context, text);
+}
+
+static bool is_some(uint64_t value)
+{
+	return value != 0 && value != TTMEM_UNKNOWN;
+}
+
+static unsigned long long number(uint64_t value)
+{
+	return value == TTMEM_UNKNOWN ? 0 : value;
+}
+
+static const char *escaped(const char *text, char buffer[static NAME_SIZE])
+{
+	return ttm_text_escape(text ? text : "-", buffer, NAME_SIZE);
+}
+
+static void directories_look(struct gaps *gaps)
+{
+	const struct ttmem_directory_row *d;
+	char path[NAME_SIZE];
+	size_t i;
+
+	for (i = 0; i < ttmem_snapshot_directories_len(gaps->snapshot); i++) {
+		d = ttmem_snapshot_directory(gaps->snapshot, i);
+		escaped(d->path, path);
+		if (d->state == TTMEM_DIRECTORY_HELD)
+			gap_add(gaps, "%s: served by another ttmemd (pid %llu)",
+				path, number(d->holder));
+		else if (d->state == TTMEM_DIRECTORY_REFUSED)
+			gap_add(gaps, "%s: not served: %s", path,
+				strerror((int)number(d->error)));
+		if (is_some(d->lost_segments) || is_some(d->lost_objects))
+			gap_add(gaps,
+				"%s: at least %llu objects (%llu bytes) of %llu "
+				"processes were removed before ttmemd read them",
+				path, number(d->lost_objects),
+				number(d->lost_bytes),
+				number(d->lost_segments));
+		if (is_some(d->lost_markers))
+			gap_add(gaps,
+				"%s: at least %llu more processes could not be "
+				"tracked",
+				path, number(d->lost_markers));
+		if (is_some(d->dropped_processes) ||
+			is_some(d->dropped_objects))
+			gap_add(gaps,
+				"%s: %llu objects (%llu bytes) of %llu retired "
+				"processes were dropped for room",
+				path, number(d->dropped_objects),
+				number(d->dropped_bytes),
+				number(d->dropped_processes));
+	}
+}
+
+static void processes_look(struct gaps *gaps)
+{
+	const struct ttmem_process_row *p;
+	char comm[NAME_SIZE];
+	uint64_t events, bytes;
+	size_t i, reason;
+
+	for (i = 0; i < ttmem_snapshot_processes_len(gaps->snapshot); i++) {
+		p = ttmem_snapshot_process(gaps->snapshot, i);
+		events = 0;
+		bytes = 0;
+		/* Without a name only the attribution is lost. */
+		for (reason = 0; reason < TTMEM_REASONS; reason++) {
+			if (reason == TTMEM_LOSS_NO_NAME)
+				continue;
+			events += number(p->lost_events[reason]);
+			bytes += number(p->lost_bytes[reason]);
+		}
+		if (events)
+			gap_add(gaps,
+				"%s (pid %llu): %llu events lost, %llu bytes",
+				escaped(p->comm, comm), number(p->pid),
+				(unsigned long long)events,
+				(unsigned long long)bytes);
+		if (is_some(p->unlisted))
+			gap_add(gaps, "%s (pid %llu): %llu objects not listed",
+				escaped(p->comm, comm), number(p->pid),
+				number(p->unlisted));
+	}
+}
+
+static void files_look(struct gaps *gaps)
+{
+	const struct ttmem_quarantined_row *q;
+	const struct ttmem_untracked_row *u;
+	char name[NAME_SIZE], reason[NAME_SIZE];
+	size_t i;
+
+	for (i = 0; i < ttmem_snapshot_quarantine_len(gaps->snapshot); i++) {
+		q = ttmem_snapshot_quarantined(gaps->snapshot, i);
+		gap_add(gaps, "%s: quarantined: %s", escaped(q->name, name),
+			escaped(q->reason, reason));
+	}
+	for (i = 0; i < ttmem_snapshot_untracked_len(gaps->snapshot); i++) {
+		u = ttmem_snapshot_untracked(gaps->snapshot, i);
+		gap_add(gaps, "pid %llu%s could not be tracked: %s",
+			number(u->pid), u->alive == 0 ? " (gone)" : "",
+			strerror((int)number(u->error)));
+	}
+}
+
+static void health_look(struct gaps *gaps)
+{
+	const struct ttmem_health_row *h = ttmem_snapshot_health(
+		gaps->snapshot);
+	const struct {
+		uint64_t count;
+		const char *text;
+	} found[] = {
+		{ h ? h->over_limit : 0, "segments beyond its limits" },
+		{ h ? h->open_errors : 0, "segments that it could not read" },
+		{ h ? h->retire_errors : 0,
+			"processes that it could not retire" },
+		{ h ? h->publish_errors : 0, "publications that failed" },
+		{ h ? h->memory_errors : 0, "times without memory" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+		if (is_some(found[i].count))
+			gap_add(gaps, "ttmemd: %llu %s",
+				(unsigned long long)found[i].count,
+				found[i].text);
+}
+
+uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
+	void *context)
+{
+	struct gaps gaps = { snapshot, tell, context, 0 };
+
+	directories_look(&gaps);
+	processes_look(&gaps);
+	files_look(&gaps);
+	health_look(&gaps);
+	return gaps.len;
+}

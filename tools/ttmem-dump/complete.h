@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a snapshot does not tell everything: each is a reason not to say "no leaks". */
+#ifndef TTM_DUMP_COMPLETE_H
+#define TTM_DUMP_COMPLETE_H
+
+#include <stdint.h>
+
+#include <ttmem/reader.h>
+
+/* Called with each reason: one line for people, escaped. */
+typedef void dump_gap_tell(void *context, const char *text);
+
+/*
+ * What is missing in a snapshot: quarantined segments, directories that are not
+ * served, processes that could not be tracked, events and objects that were lost
+ * or dropped, segments beyond the limits of ttmemd. Records that were overwritten
+ * before they were read are none: the live objects and the flows are exact.
+ * `tell` may be NULL. Returns how many.
+ */
+uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
+	void *context);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include "filter.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/error.h"
+#include "common/number.h"
+
+#define LOGICAL_MAX UINT32_MAX
+#define PID_MAX INT32_MAX
+#define PART_SIZE 64u
+
+/* -- lists --------------------------------------------------------------------- */
+
+typedef void part_take(
+	struct dump_filter *filter, const char *option, const char *part);
+
+/* Each part of "a,b,c". */
+static void parts_each(struct dump_filter *filter, const char *option,
+	const char *value, part_take *take)
+{
+	char part[PART_SIZE];
+	size_t length;
+
+	for (;; value += length + 1) {
+		length = strcspn(value, ",");
+		if (length == 0 || length >= sizeof(part))
+			ttm_error_usage("--%s: not a list: %s", option, value);
+		memcpy(part, value, length);
+		part[length] = '\0';
+		take(filter, option, part);
+		if (!value[length])
+			return;
+	}
+}
+
+/* -- devices ------------------------------------------------------------------- */
+
+static bool hex_parse(const char *text, uint64_t *ret_value)
+{
+	char prefixed[PART_SIZE + 2];
+
+	if (strncmp(text, "0x", 2) == 0)
+		return ttm_number_parse(text, ret_value) == 0;
+	snprintf(prefixed, sizeof(prefixed), "0x%s", text);
+	return ttm_number_parse(prefixed, ret_value) == 0;
+}
+
+/* "0000:01:00.0", the domain may be left out. */
+static bool pci_parse(const char *text, uint64_t *ret_address)
+{
+	unsigned domain = 0, bus, device, function;
+	int end = 0;
+
+	if (strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
+		return false;
+	if ((sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device,
+		     &function, &end) != 4 ||
+		    text[end])) {
+		domain = 0;
+		end = 0;
+		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function,
+			    &end) != 3 ||
+			text[end])
+			return false;
+	}
+	if (device > 0x1f || function > 7)
+		return false;
+	*ret_address = TTMEM_PCI_ADDRESS(domain, bus, device, function);
+	return true;
+}
+
+/* "3" or "2-5". */
+static bool logical_parse(const char *part, struct dump_selector *ret_selector)
+{
+	const char *dash = strchr(part, '-');
+	char first[PART_SIZE];
+	size_t length = dash ? (size_t)(dash - part) : strlen(part);
+
+	memcpy(first, part, length);
+	first[length] = '\0';
+	if (ttm_number_parse(first, &ret_selector->first) < 0)
+		return false;
+	ret_selector->last = ret_selector->first;
+	if (dash && ttm_number_parse(dash + 1, &ret_selector->last) < 0)
+		return false;
+	ret_selector->kind = DUMP_BY_LOGICAL;
+	return ret_selector->first <= ret_selector->last &&
+		ret_selector->last <= LOGICAL_MAX;
+}
+
+static bool selector_parse(const char *part, struct dump_selector *ret_selector)
+{
+	bool good;
+
+	if (strncmp(part, "asic:", 5) == 0) {
+		ret_selector->kind = DUMP_BY_CHIP;
+		good = hex_parse(part + 5, &ret_selector->first);
+	} else if (strncmp(part, "pci:", 4) == 0) {
+		ret_selector->kind = DUMP_BY_PCI;
+		good = pci_parse(part + 4, &ret_selector->first);
+	} else {
+		return logical_parse(part, ret_selector);
+	}
+	ret_selector->last = ret_selector->first;
+	return good;
+}
+
+static void device_take(
+	struct dump_filter *filter, const char *option, const char *part)
+{
+	struct dump_selector selector = { DUMP_BY_LOGICAL, 0, 0 };
+
+	if (!selector_parse(part, &selector))
+		ttm_error_usage("--%s: not a device: %s (0, 2-3, asic:HEX or "
+				"pci:BDF)",
+			option, part);
+	if (filter->devices_len == DUMP_SELECTORS_MAX)
+		ttm_error_usage(
+			"--%s: more than %u", option, DUMP_SELECTORS_MAX);
+	filter->devices[filter->devices_len++] = selector;
+}
+
+void dump_filter_add_devices(
+	struct dump_filter *filter, const char *option, const char *value)
+{
+	parts_each(filter, option, value, device_take);
+}
+
+/* -- processes, scopes, kinds ---------------------------------------------------- */
+
+static void pid_take(
+	struct dump_filter *filter, const char *option, const char *part)
+{
+	uint64_t pid;
+
+	if (ttm_number_parse(part, &pid) < 0 || pid == 0 || pid > PID_MAX)
+		ttm_error_usage("--%s: not a pid: %s", option, part);
+	if (filter->pids_len == DUMP_PIDS_MAX)
+		ttm_error_usage("--%s: more than %u", option, DUMP_PIDS_MAX);
+	filter->pids[filter->pids_len++] = pid;
+}
+
+void dump_filter_add_pids(
+	struct dump_filter *filter, const char *option, const char *value)
+{
+	parts_each(filter, option, value, pid_take);
+}
+
+void dump_filter_add_scope(
+	struct dump_filter *filter, const char *option, const char *value)
+{
+	if (filter->scopes_len == DUMP_SCOPES_MAX)
+		ttm_error_usage("--%s: more than %u", option, DUMP_SCOPES_MAX);
+	filter->scopes[filter->scopes_len++] = value;
+}
+
+static void kind_take(
+	struct dump_filter *filter, const char *option, const char *part)
+{
+	uint64_t figure;
+
+	if (strcmp(part, "kernel") == 0)
+		filter->figures |= 1u << TTMEM_FIGURE_KERNEL_APPLICATION |
+			1u << TTMEM_FIGURE_KERNEL_FABRIC |
+			1u << TTMEM_FIGURE_KERNEL_DISPATCH;
+	else if (ttmem_name_parse(TTMEM_NAMES_FIGURE, part, &figure) == 0)
+		filter->figures |= 1u << figure;
+	else
+		ttm_error_usage("--%s: no such kind: %s", option, part);
+}
+
+void dump_filter_add_kinds(
+	struct dump_filter *filter, const char *option, const char *value)
+{
+	parts_each(filter, option, value, kind_take);
+}
+
+uint32_t dump_kinds_parse(const char *option, const char *value)
+{
+	static const struct dump_filter empty;
+	struct dump_filter filter = empty;
+
+	parts_each(&filter, option, value, kind_take);
+	return filter.figures;
+}
+
+/* -- asking --------------------------------------------------------------------- */
+
+bool dump_filter_is_set(const struct dump_filter *filter)
+{
+	return filter->devices_len || filter->pids_len || filter->scopes_len ||
+		filter->figures;
+}
+
+bool dump_filter_has_figure(const struct dump_filter *filter, uint64_t figure)
+{
+	return !filter->figures ||
+		(figure < TTMEM_FIGURES && filter->figures >> figure & 1);
+}
+
+bool dump_filter_has_scope(const struct dump_filter *filter, const char *scope)
+{
+	size_t i;
+
+	for (i = 0; i < filter->scopes_len; i++)
+		if (fnmatch(filter->scopes[i], scope ? scope : "", 0) == 0)
+			return true;
+	return filter->scopes_len == 0;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <stdio.h>
+#include <string.h>
+
+#include <ttmem/version.h>
+
+#include "command.h"
+#include "common/error.h"
+
+static const struct dump_command commands[] = {
+	{ "report", dump_report_main,
+		"what is on the devices, and whose it is" },
+	{ "diff", dump_diff_main,
+		"what came, went and grew between two reports" },
+	{ "doctor", dump_doctor_main,
+		"why a process, device or ttmemd is not seen" },
+	{ "clean", dump_clean_main, "remove what dead processes left" },
+	{ "schema", dump_schema_main, "JSON Schema of report --format json" },
+};
+
+#define COMMANDS_LEN (sizeof(commands) / sizeof(commands[0]))
+
+static int help_print(void)
+{
+	size_t i;
+
+	puts("usage: ttmem-dump [COMMAND] [options]\n\n"
+	     "Tells what processes have on Tenstorrent devices, as ttmemd knows it.\n");
+	for (i = 0; i < COMMANDS_LEN; i++)
+		printf("  %-10s %s%s\n", commands[i].name, commands[i].text,
+			i == 0 ? " (the default)" : "");
+	puts("\nttmem-dump COMMAND --help tells the options of each.\n\n"
+	     "  -h, --help     this text\n"
+	     "  -V, --version\n\n"
+	     "Exit status: 0 clean, 1 failure, 2 wrong use, 3 no data or none that\n"
+	     "is current, 4 data incomplete or incompatible. See ttmem-dump(1).");
+	return fflush(stdout) == 0 ? TTM_EXIT_OK : TTM_EXIT_FAILURE;
+}
+
+static int version_print(void)
+{
+	printf("ttmem-dump %d.%d.%d\n", TTMEM_VERSION_MAJOR,
+		TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
+	return fflush(stdout) == 0 ? TTM_EXIT_OK : TTM_EXIT_FAILURE;
+}
+
+static const struct dump_command *command_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COMMANDS_LEN; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	ttm_error_usage("no such command: %s", name);
+}
+
+int main(int argc, char **argv)
+{
+	const char *first = argc > 1 ? argv[1] : "";
+
+	ttm_error_name("ttmem-dump");
+	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
+		return help_print();
+	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
+		return version_print();
+	if (first[0] && first[0] != '-')
+		return command_find(first)->main(argc - 1, argv + 1);
+	return dump_report_main(argc, argv);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the output goes: stdout, or a file that appears complete or not at all. */
+#ifndef TTM_DUMP_OUT_H
+#define TTM_DUMP_OUT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct dump_out {
+	FILE *file;
+	char path[PATH_MAX];           /* "": stdout */
+	char temporary[PATH_MAX + 16]; /* "": written directly */
+};
+
+/*
+ * NULL or "-" is stdout. A path that exists and is no regular file is written
+ * directly. Returns 0, or TTM_EXIT_FAILURE, told on stderr.
+ */
+int dump_out_open(const char *path, struct dump_out *ret_out);
+
+/*
+ * Ends it; with `keep` it gets its name now, else the file stays what it was.
+ * Returns 0, or TTM_EXIT_FAILURE, told on stderr: nothing may be taken as written.
+ */
+int dump_out_close(struct dump_out *out, bool keep);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include "proc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <ttmem/ttmem.h>
+
+#define PATH_SIZE 64u
+
+static FILE *proc_open(uint64_t pid, const char *name)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "/proc/%llu/%s", (unsigned long long)pid,
+		name);
+	return fopen(path, "re");
+}
+
+uint64_t dump_proc_start_time(uint64_t pid)
+{
+	FILE *file = proc_open(pid, "stat");
+	char stat[1024];
+	size_t length;
+	char *at;
+	int field;
+
+	if (!file)
+		return 0;
+	length = fread(stat, 1, sizeof(stat) - 1, file);
+	fclose(file);
+	stat[length] = '\0';
+	/* Counted behind the name, which may hold any byte. */
+	at = strrchr(stat, ')');
+	for (field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		if (at)
+			at++;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time)
+{
+	uint64_t now = dump_proc_start_time(pid);
+
+	if (now && start_time)
+		return now != start_time ? DUMP_YES : DUMP_NO;
+	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		return DUMP_YES;
+	return DUMP_UNKNOWN;
+}
+
+/* -- maps ---------------------------------------------------------------------------- */
+
+struct mapping {
+	unsigned major;
+	unsigned minor;
+	unsigned long long inode;
+	const char *path;
+};
+
+typedef bool mapping_is(void *context, const struct mapping *mapping);
+
+/* A zombie's are empty, and so are those of a process that is ending. */
+static enum dump_answer mappings_search(
+	uint64_t pid, mapping_is *is, void *context)
+{
+	FILE *file = proc_open(pid, "maps");
+	enum dump_answer answer = DUMP_UNKNOWN;
+	struct mapping mapping;
+	char *line = NULL;
+	size_t size = 0;
+	int path;
+
+	if (!file)
+		return DUMP_UNKNOWN;
+	while (answer != DUMP_YES && getline(&line, &size, file) > 0) {
+		path = 0;
+		if (sscanf(line, "%*s %*s %*s %x:%x %llu %n", &mapping.major,
+			    &mapping.minor, &mapping.inode, &path) < 3)
+			continue;
+		mapping.path = line + path;
+		answer = is(context, &mapping) ? DUMP_YES : DUMP_NO;
+	}
+	if (ferror(file) && answer != DUMP_YES)
+		answer = DUMP_UNKNOWN;
+	free(line);
+	fclose(file);
+	return answer;
+}
+
+static bool mapping_is_file(void *context, const struct mapping *mapping)
+{
+	const struct stat *st = context;
+
+	return mapping->inode == st->st_ino &&
+		makedev(mapping->major, mapping->minor) == st->st_dev;
+}
+
+enum dump_answer dump_proc_has_mapped(uint64_t pid, dev_t device, ino_t inode)
+{
+	struct stat st;
+
+	memset(&st, 0, sizeof(st));
+	st.st_dev = device;
+	st.st_ino = inode;
+	return mappings_search(pid, mapping_is_file, &st);
+}
+
+static bool mapping_has_part(void *context, const struct mapping *mapping)
+{
+	const char *const *part = context;
+
+	return strstr(mapping->path, *part) != NULL;
+}
+
+enum dump_answer dump_proc_has_library(uint64_t pid, const char *part)
+{
+	return mappings_search(pid, mapping_has_part, &part);
+}
+
+/* -- the rest ------------------------------------------------------------------------- */
+
+enum dump_answer dump_proc_environment(
+	uint64_t pid, const char *name, char *ret_value, size_t ret_value_size)
+{
+	FILE *file = proc_open(pid, "environ");
+	enum dump_answer answer = DUMP_UNKNOWN;
+	size_t length = strlen(name), size = 0;
+	char *entry = NULL;
+
+	if (!file)
+		return DUMP_UNKNOWN;
+	while (answer != DUMP_YES && getdelim(&entry, &size, '\0', file) > 0) {
+		answer = DUMP_NO;
+		if (strncmp(entry, name, length) != 0 || entry[length] != '=')
+			continue;
+		snprintf(ret_value, ret_value_size, "%s", entry + length + 1);
+		answer = DUMP_YES;
+	}
+	if (ferror(file))
+		answer = DUMP_UNKNOWN;
+	free(entry);
+	fclose(file);
+	return answer;
+}
+
+uint64_t dump_proc_pid_namespace(uint64_t pid)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%llu/ns/pid",
+			(unsigned long long)pid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/ns/pid");
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+bool dump_boot_id(uint8_t ret_id[16])
+{
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned digits = 0;
+	int c;
+
+	if (!file)
+		return false;
+	memset(ret_id, 0, 16);
+	while (digits < 32 && (c = fgetc(file)) != EOF) {
+		if (!isxdigit(c))
+			continue;
+		c = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+		ret_id[digits / 2] = (uint8_t)(ret_id[digits / 2] << 4 | c);
+		digits++;
+	}
+	fclose(file);
+	return digits == 32;
+}
+
+uint64_t dump_proc_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	unsigned long long number;
+	uint64_t found = TTMEM_UNKNOWN;
+
+	if (!file)
+		return found;
+	if (fscanf(file, "%llu", &number) == 1)
+		found = number;
+	fclose(file);
+	return found;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+/* A process as people know it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cell.h"
+#include "common/text.h"
+#include "render.h"
+
+#define CONTAINER_DIGITS 12u
+#define DEVICES_LISTED 64u
+
+const char *dump_process_name(const struct ttmem_snapshot *snapshot,
+	uint64_t index, char buffer[static DUMP_NAME_SIZE])
+{
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		snapshot, index);
+	char comm[DUMP_CELL_SIZE], pid[DUMP_CELL_SIZE];
+
+	if (!p)
+		return memcpy(buffer, "-", 2);
+	ttm_text_escape(p->comm ? p->comm : "?", comm, sizeof(comm));
+	snprintf(buffer, DUMP_NAME_SIZE, "%s[%.20s]", comm,
+		dump_count(p->pid, pid));
+	return buffer;
+}
+
+bool dump_process_is_retired(const struct ttmem_process_row *process)
+{
+	return process->state == TTMEM_PROCESS_EXITED ||
+		process->state == TTMEM_PROCESS_DIED;
+}
+
+/* Where a run of at least 32 hexadecimal digits starts, or NULL. */
+static const char *long_hex_find(const char *text)
+{
+	size_t length;
+
+	while (*text) {
+		length = strspn(text, "0123456789abcdef");
+		if (length >= 32)
+			return text;
+		text += length;
+		text += *text != '\0';
+	}
+	return NULL;
+}
+
+const char *dump_container(
+	const char *cgroup, char buffer[static DUMP_NAME_SIZE])
+{
+	const char *id, *slash;
+
+	if (!cgroup)
+		return memcpy(buffer, "-", 2);
+	id = long_hex_find(cgroup);
+	if (id) {
+		snprintf(buffer, DUMP_NAME_SIZE, "%.*s", (int)CONTAINER_DIGITS,
+			id);
+		return buffer;
+	}
+	slash = strrchr(cgroup, '/');
+	if (slash && slash[1])
+		cgroup = slash + 1;
+	return ttm_text_escape(cgroup, buffer, DUMP_NAME_SIZE);
+}
+
+const char *dump_command_line(const struct ttmem_process_row *process,
+	char *buffer, size_t buffer_size)
+{
+	size_t length = 0;
+	uint64_t i;
+
+	if (process->cmdline_len == 0)
+		return ttm_text_escape(process->comm ? process->comm : "-",
+			buffer, buffer_size);
+	for (i = 0; i < process->cmdline_len && length + 1 < buffer_size; i++) {
+		if (i)
+			buffer[length++] = ' ';
+		ttm_text_escape(process->cmdline[i] ? process->cmdline[i] : "",
+			buffer + length, buffer_size - length);
+		length += strlen(buffer + length);
+	}
+	buffer[length] = '\0';
+	return buffer;
+}
+
+const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
+	uint64_t process, char buffer[static DUMP_NAME_SIZE])
+{
+	size_t len = ttmem_snapshot_shares_len(snapshot), length = 0, i, n = 0,
+	       k;
+	uint64_t listed[DEVICES_LISTED];
+	char name[DUMP_CELL_SIZE];
+
+	for (i = 0; i < len; i++) {
+		const struct ttmem_share_row *share = ttmem_snapshot_share(
+			snapshot, i);
+
+		if (share->process != process)
+			continue;
+		for (k = 0; k < n && listed[k] != share->device; k++)
+			;
+		if (k < n)
+			continue; /* under another number already */
+		dump_device_name(snapshot, share->device, name, sizeof(name));
+		if (n == DEVICES_LISTED ||
+			length + strlen(name) + 5 >= DUMP_NAME_SIZE) {
+			memcpy(buffer + length, ",...", 5);
+			return buffer;
+		}
+		listed[n++] = share->device;
+		length += (size_t)snprintf(buffer + length,
+			DUMP_NAME_SIZE - length, "%s%s", length ? "," : "",
+			name);
+	}
+	if (length == 0)
+		memcpy(buffer, "-", 2);
+	return buffer;
+}

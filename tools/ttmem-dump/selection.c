@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cell.h"
+#include "filter.h"
+
+static bool device_is_asked(
+	const struct dump_filter *filter, const struct ttmem_device_row *device)
+{
+	size_t i;
+
+	for (i = 0; i < filter->devices_len; i++) {
+		const struct dump_selector *s = &filter->devices[i];
+		uint64_t value = s->kind == DUMP_BY_CHIP ? device->chip_id :
+			s->kind == DUMP_BY_PCI           ? device->pci_address :
+							   device->logical;
+
+		if (value != TTMEM_UNKNOWN && value >= s->first &&
+			value <= s->last)
+			return true;
+	}
+	return filter->devices_len == 0;
+}
+
+static bool process_is_asked(const struct dump_filter *filter,
+	const struct ttmem_process_row *process)
+{
+	size_t i;
+
+	for (i = 0; i < filter->pids_len; i++)
+		if (filter->pids[i] == process->pid)
+			return true;
+	return filter->pids_len == 0;
+}
+
+/* Asked for, and with a share of what is asked for on the other side. */
+static void selection_fill(struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	const struct dump_filter *filter = selection->filter;
+	size_t shares = ttmem_snapshot_shares_len(snapshot), i;
+	const struct ttmem_share_row *share;
+	const struct ttmem_process_row *process;
+	const struct ttmem_device_row *device;
+
+	for (i = 0; i < shares; i++) {
+		share = ttmem_snapshot_share(snapshot, i);
+		device = ttmem_snapshot_device(snapshot, share->device);
+		process = ttmem_snapshot_process(snapshot, share->process);
+		if (!device || !process || !device_is_asked(filter, device) ||
+			!process_is_asked(filter, process))
+			continue;
+		selection->devices[share->device] = true;
+		selection->processes[share->process] = true;
+	}
+	for (i = 0;
+		!filter->pids_len && i < ttmem_snapshot_devices_len(snapshot);
+		i++)
+		selection->devices[i] = device_is_asked(
+			filter, ttmem_snapshot_device(snapshot, i));
+	for (i = 0; !filter->devices_len &&
+		i < ttmem_snapshot_processes_len(snapshot);
+		i++)
+		selection->processes[i] = process_is_asked(
+			filter, ttmem_snapshot_process(snapshot, i));
+}
+
+static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
+{
+	sums->live_bytes = dump_add(sums->live_bytes, more->live_bytes);
+	sums->live_objects = dump_add(sums->live_objects, more->live_objects);
+	sums->orphaned_bytes = dump_add(
+		sums->orphaned_bytes, more->orphaned_bytes);
+	sums->orphaned_objects = dump_add(
+		sums->orphaned_objects, more->orphaned_objects);
+	sums->alloc_objects = dump_add(
+		sums->alloc_objects, more->alloc_objects);
+	sums->alloc_bytes = dump_add(sums->alloc_bytes, more->alloc_bytes);
+	sums->free_objects = dump_add(sums->free_objects, more->free_objects);
+	sums->free_bytes = dump_add(sums->free_bytes, more->free_bytes);
+	sums->peak_bytes = TTMEM_UNKNOWN;
+}
+
+static void sums_fill(struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
+	const struct ttmem_share_row *share;
+	unsigned f;
+
+	for (i = 0; i < ttmem_snapshot_shares_len(snapshot); i++) {
+		share = ttmem_snapshot_share(snapshot, i);
+		if (share->process >= processes ||
+			!dump_selection_has_share(selection, share))
+			continue;
+		for (f = 0; f < TTMEM_FIGURES; f++)
+			sums_add(
+				&selection
+					 ->sums[share->process * TTMEM_FIGURES +
+						 f],
+				&share->figures[f]);
+	}
+}
+
+const struct ttmem_sums *dump_selection_sums(
+	const struct dump_selection *selection, uint64_t process,
+	unsigned figure)
+{
+	return &selection->sums[process * TTMEM_FIGURES + figure];
+}
+
+int dump_selection_make(const struct ttmem_snapshot *snapshot,
+	const struct dump_filter *filter, struct dump_selection *ret_selection)
+{
+	struct dump_selection selection = { snapshot, filter, NULL, NULL,
+		NULL };
+
+	selection.devices = calloc(ttmem_snapshot_devices_len(snapshot) + 1,
+		sizeof(*selection.devices));
+	selection.processes = calloc(ttmem_snapshot_processes_len(snapshot) + 1,
+		sizeof(*selection.processes));
+	selection.sums = calloc(
+		(ttmem_snapshot_processes_len(snapshot) + 1) * TTMEM_FIGURES,
+		sizeof(*selection.sums));
+	if (!selection.devices || !selection.processes || !selection.sums) {
+		dump_selection_free(&selection);
+		return -ENOMEM;
+	}
+	selection_fill(&selection);
+	sums_fill(&selection);
+	*ret_selection = selection;
+	return 0;
+}
+
+void dump_selection_free(struct dump_selection *selection)
+{
+	free(selection->devices);
+	free(selection->processes);
+	free(selection->sums);
+	selection->devices = NULL;
+	selection->processes = NULL;
+	selection->sums = NULL;
+}
+
+bool dump_selection_has_device(
+	const struct dump_selection *selection, uint64_t index)
+{
+	if (index >= ttmem_snapshot_devices_len(selection->snapshot))
+		return selection->filter->devices_len == 0;
+	return selection->devices[index];
+}
+
+bool dump_selection_has_process(
+	const struct dump_selection *selection, uint64_t index)
+{
+	if (index >= ttmem_snapshot_processes_len(selection->snapshot))
+		return selection->filter->pids_len == 0;
+	return selection->processes[index];
+}
+
+bool dump_selection_has_share(const struct dump_selection *selection,
+	const struct ttmem_share_row *share)
+{
+	return dump_selection_has_device(selection, share->device) &&
+		dump_selection_has_process(selection, share->process);
+}
+
+bool dump_selection_has_object(const struct dump_selection *selection,
+	const struct ttmem_object_row *object)
+{
+	return dump_selection_has_device(selection, object->device) &&
+		dump_selection_has_process(selection, object->process) &&
+		dump_filter_has_figure(selection->filter, object->figure) &&
+		dump_filter_has_scope(selection->filter, object->scope);
+}
+
+bool dump_selection_has_failure(const struct dump_selection *selection,
+	const struct ttmem_failure_row *failure)
+{
+	return dump_selection_has_device(selection, failure->device) &&
+		dump_selection_has_process(selection, failure->process) &&
+		dump_filter_has_figure(selection->filter, failure->figure) &&
+		dump_filter_has_scope(selection->filter, failure->scope);
+}
+
+/* -- names ------------------------------------------------------------------------ */
+
+static bool logical_is_unique(
+	const struct ttmem_snapshot *snapshot, uint64_t index)
+{
+	uint64_t logical = ttmem_snapshot_device(snapshot, index)->logical;
+	size_t i;
+
+	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
+		if (i != index &&
+			ttmem_snapshot_device(snapshot, i)->logical == logical)
+			return false;
+	return logical != TTMEM_UNKNOWN;
+}
+
+const char *dump_device_name(const struct ttmem_snapshot *snapshot,
+	uint64_t index, char *buffer, size_t buffer_size)
+{
+	const struct ttmem_device_row *device = ttmem_snapshot_device(
+		snapshot, index);
+	char cell[DUMP_CELL_SIZE];
+
+	if (!device)
+		snprintf(buffer, buffer_size, "-");
+	else if (logical_is_unique(snapshot, index) ||
+		(device->chip_id == TTMEM_UNKNOWN &&
+			device->pci_address == TTMEM_UNKNOWN))
+		snprintf(buffer, buffer_size, "%s",
+			dump_count(device->logical, cell));
+	else if (device->chip_id != TTMEM_UNKNOWN)
+		snprintf(buffer, buffer_size, "asic:%llx",
+			(unsigned long long)device->chip_id);
+	else
+		snprintf(buffer, buffer_size, "pci:%s",
+			dump_pci(device->pci_address, cell));
+	return buffer;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> [read] -> render */
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cell.h"
+#include "common/error.h"
+#include "common/text.h"
+
+#define TRIES 100
+#define TRY_NS 5000000
+
+struct dump_source {
+	struct ttmem_reader *reader; /* NULL: from the file */
+	const char *from;
+};
+
+/* -- opening ------------------------------------------------------------------ */
+
+static int reader_open(
+	const struct dump_where *where, struct dump_source *source)
+{
+	struct ttmem_reader_config config = { .size = sizeof(config) };
+	int r;
+
+	config.dir = where->dir;
+	config.flags = where->system ? TTMEM_READER_SYSTEM : 0;
+	r = ttmem_reader_open(&config, &source->reader);
+	if (r == 0)
+		return 0;
+	ttm_error("cannot read: %s", strerror(-r));
+	return TTM_EXIT_FAILURE;
+}
+
+int dump_source_open(
+	const struct dump_where *where, struct dump_source **ret_source)
+{
+	struct dump_source *source = calloc(1, sizeof(*source));
+	int status;
+
+	if (!source) {
+		ttm_error("%s", strerror(ENOMEM));
+		return TTM_EXIT_FAILURE;
+	}
+	source->from = where->from;
+	status = where->from ? 0 : reader_open(where, source);
+	if (status)
+		free(source);
+	else
+		*ret_source = source;
+	return status;
+}
+
+void dump_source_close(struct dump_source **source)
+{
+	if (*source)
+		ttmem_reader_close(&(*source)->reader);
+	free(*source);
+	*source = NULL;
+}
+
+/* -- what it is worth ---------------------------------------------------------- */
+
+const char *dump_worth_hint(uint64_t state)
+{
+	switch (state) {
+	case TTMEM_SOURCE_NO_BASE:
+		return "make the base directory (a tmpfs), or name another one "
+		       "with --dir or TTMEM_DIR";
+	case TTMEM_SOURCE_NO_PERMISSION:
+		return "run it as the user whose processes you ask for, or ask "
+		       "who runs ttmemd for --file-mode 0644";
+	case TTMEM_SOURCE_NEVER_STARTED:
+	case TTMEM_SOURCE_DEAD:
+		return "start ttmemd, with the same base directory";
+	case TTMEM_SOURCE_STALE:
+		return "ttmemd is stopped or starved: look at its process";
+	case TTMEM_SOURCE_NOT_SERVING:
+		return "start ttmemd as this user, or see why the running one "
+		       "refuses the directory: ttmem-dump doctor";
+	case TTMEM_SOURCE_VERSION:
+		return "ttmemd and ttmem-dump are of different releases: "
+		       "restart ttmemd";
+	case TTMEM_SOURCE_BROKEN:
+		return "restart ttmemd";
+	default:
+		return NULL;
+	}
+}
+
+static int status_of(uint64_t state)
+{
+	switch (state) {
+	case TTMEM_SOURCE_OK:
+		return TTM_EXIT_OK;
+	case TTMEM_SOURCE_NOT_SERVING:
+	case TTMEM_SOURCE_VERSION:
+	case TTMEM_SOURCE_BROKEN:
+		return TTM_EXIT_INCOMPLETE;
+	default:
+		return TTM_EXIT_NO_DATA;
+	}
+}
+
+static void worth_fill(
+	uint64_t state, uint64_t age_ns, struct dump_worth *worth)
+{
+	memset(worth, 0, sizeof(*worth));
+	worth->state = state;
+	worth->age_ns = age_ns;
+	worth->status = status_of(state);
+	worth->hint = dump_worth_hint(state);
+}
+
+void dump_worth_of(
+	const struct ttmem_snapshot *snapshot, struct dump_worth *ret_worth)
+{
+	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
+	char age[DUMP_CELL_SIZE];
+
+	worth_fill(info->source, info->age_ns, ret_worth);
+	dump_duration(info->age_ns, age);
+	switch (info->source) {
+	case TTMEM_SOURCE_OK:
+		break;
+	case TTMEM_SOURCE_DEAD:
+		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
+			"ttmemd is gone: these figures are %s old", age);
+		break;
+	case TTMEM_SOURCE_STALE:
+		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
+			"ttmemd (pid %llu) does not move: these figures are %s old",
+			(unsigned long long)info->pid, age);
+		break;
+	case TTMEM_SOURCE_NOT_SERVING:
+		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
+			"ttmemd does not serve a directory of yours: "
+			"processes are missing here");
+		break;
+	default:
+		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
+			"it is not known what these figures are worth");
+		ret_worth->status = TTM_EXIT_NO_DATA;
+	}
+}
+
+/* There are no figures. */
+static void worth_of_reader(
+	struct ttmem_reader *reader, struct dump_worth *ret_worth)
+{
+	struct ttmem_reader_status status = { .size = sizeof(status) };
+	char path[sizeof(status.path)];
+
+	if (ttmem_reader_status(reader, &status) < 0) {
+		worth_fill(TTMEM_SOURCE_BROKEN, TTMEM_UNKNOWN, ret_worth);
+		return;
+	}
+	worth_fill(status.state, status.age_ns, ret_worth);
+	if (ret_worth->status == TTM_EXIT_OK)
+		ret_worth->status = TTM_EXIT_NO_DATA; /* just come or gone */
+	ttm_text_escape(status.path, path, sizeof(path));
+	snprintf(ret_worth->reason, sizeof(ret_worth->reason), "%s%s%s",
+		status.reason, path[0] ? ": " : "", path);
+}
+
+/* -- taking -------------------------------------------------------------------- */
+
+static void pause_ns(long ns)
+{
+	struct timespec time = { 0, ns };
+
+	nanosleep(&time, NULL);
+}
+
+static int reader_take(struct ttmem_reader *reader, uint32_t flags,
+	struct ttmem_snapshot **ret_snapshot, struct dump_worth *ret_worth)
+{
+	int tries, r = -EAGAIN;
+
+	for (tries = 0; r == -EAGAIN && tries < TRIES; tries++) {
+		if (tries)
+			pause_ns(TRY_NS);
+		r = ttmem_reader_snapshot(reader, flags, ret_snapshot);
+	}
+	if (r == 0) {
+		dump_worth_of(*ret_snapshot, ret_worth);
+		return ret_worth->status;
+	}
+	worth_of_reader(reader, ret_worth);
+	if (r == -ENODATA || r == -EPROTO)
+		return ret_worth->status;
+	ttm_error("cannot read what ttmemd publishes: %s", strerror(-r));
+	ret_worth->status = TTM_EXIT_FAILURE;
+	return TTM_EXIT_FAILURE;
+}
+
+int dump_source_take(struct dump_source *source, uint32_t flags,
+	struct ttmem_snapshot **ret_snapshot, struct dump_worth *ret_worth)
+{
+	int status;
+
+	*ret_snapshot = NULL;
+	if (source->reader)
+		return reader_take(
+			source->reader, flags, ret_snapshot, ret_worth);
+	worth_fill(TTMEM_SOURCE_OK, TTMEM_UNKNOWN, ret_worth);
+	status = dump_file_read(source->from, ret_snapshot);
+	if (status == 0)
+		dump_worth_of(*ret_snapshot, ret_worth);
+	else
+		ret_worth->status = status;
+	ret_worth->recorded = true;
+	return ret_worth->status;
+}
