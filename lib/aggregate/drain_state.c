@@ -21,6 +21,7 @@ static int part_reserve(struct ttm_process *process, uint32_t entry)
 		if (!part)
 			return -ENOMEM;
 		part->l1.headroom = TTM_HEADROOM_UNKNOWN;
+		part->l1.clash_program = TTMEM_UNKNOWN;
 		process->parts[process->parts_len++] = part;
 	}
 	return 0;

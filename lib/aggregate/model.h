@@ -190,7 +190,7 @@ struct ttm_l1_facts {
 struct ttm_l1_result {
 	uint64_t cb_footprint;
 	int64_t headroom;       /* INT64_MIN: unknown */
-	uint64_t clash_program; /* of the CB that ends highest */
+	uint64_t clash_program; /* of the CB that ends highest; or unknown */
 	bool settled;           /* nothing was left out for being too new */
 };
 

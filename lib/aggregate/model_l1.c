@@ -232,7 +232,8 @@ int ttm_model_l1(const struct ttm_model *model, unsigned device,
 	const struct ttm_l1_facts *facts, struct ttm_l1_result *ret_result)
 {
 	const uint32_t *lists = model->shares[device].lists;
-	struct ttm_l1_result result = { .settled = true };
+	struct ttm_l1_result result = { .clash_program = TTMEM_UNKNOWN,
+		.settled = true };
 	uint64_t above, below;
 	int r;
 

@@ -416,7 +416,7 @@ static void chip_look_begin(struct chip_look *look, struct ttm_chip *chip)
 	look->logical = TTMEM_UNKNOWN;
 	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
 	chip->total.clash_process = 0;
-	chip->total.clash_program = 0;
+	chip->total.clash_program = TTMEM_UNKNOWN;
 }
 
 static void chip_look_share(
