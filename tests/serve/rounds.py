@@ -27,8 +27,8 @@ LEFT = ('live_objects', 'live_bytes', 'orphaned_objects', 'orphaned_bytes')
 TYPES = ('application', 'fabric', 'dispatch')
 KINDS = FIGURES[:5]
 GONE = ('exited', 'died')
-# On a machine that is busy with other things.
-PATIENCE = 60
+# On a machine that is busy with other things, with sanitizers in everything.
+PATIENCE = 240
 
 
 class Failure(Exception):

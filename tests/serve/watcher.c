@@ -136,6 +136,7 @@ static void watch(struct ttmem_reader *reader, bool objects)
 		ttmem_snapshot_free(&snapshot);
 	}
 	counts_print(&counts);
+	story_free(story);
 }
 
 int main(int argc, char **argv)

@@ -25,6 +25,7 @@ void moment_check(const struct ttmem_snapshot *snapshot);
 struct story;
 
 struct story *story_new(void);
+void story_free(struct story *story);
 /* Nothing that only grows has shrunk, nobody has come back from the dead. */
 void story_check(struct story *story, const struct ttmem_snapshot *snapshot);
 

@@ -324,6 +324,20 @@ static void distributions_check(
 	}
 }
 
+void story_free(struct story *story)
+{
+	struct known_process *known;
+	size_t i;
+
+	for (i = 0; i < BUCKETS; i++) {
+		while ((known = story->buckets[i])) {
+			story->buckets[i] = known->next;
+			free(known);
+		}
+	}
+	free(story);
+}
+
 void story_check(struct story *story, const struct ttmem_snapshot *snapshot)
 {
 	info_check(story, snapshot);
