@@ -83,6 +83,7 @@ struct ttm_watch {
 
 	uint64_t round;   /* stored by the watch, loaded by anybody */
 	bool changed;     /* the drain should look */
+	bool unheard;     /* of the end of some process only a look tells */
 	bool look_early;  /* something was heard of that only a look can tell */
 	uint64_t look_ns; /* when everything was looked at */
 	struct ttm_again again[TTM_AGAIN_MAX];
