@@ -38,6 +38,7 @@ struct ttm_watched {
 	uint64_t lock_inode;
 	uint64_t look_after_ns; /* see ttm_watch_pause */
 	uint64_t changed_ns;    /* as of the last look, 0: look again anyway */
+	uint64_t limit_told_ns; /* that there are more than allowed */
 	bool unfinished;        /* something could not be attached for now */
 };
 
