@@ -271,7 +271,8 @@ class Server:
             return out.read().splitlines()
 
     def said(self):
-        with open(self.err, encoding='utf-8') as err:
+        with open(self.err, encoding='utf-8',
+                  errors='surrogateescape') as err:
             return err.read()
 
     def wait_ready(self):
