@@ -21,7 +21,7 @@
 	(TTM_EXTENTS_OFF + (uint64_t)TTM_EXTENTS_MAX * TTM_EXTENT_SIZE)
 #define ENTRIES_MAX 65536u
 #define REFUSALS_LOGGED_MAX 10u
-#define LIMIT_TOLD_EVERY_NS (60 * TTM_SECOND_NS)
+#define TOLD_EVERY_NS (60 * TTM_SECOND_NS)
 #define ALLOCATION_TRIES 3
 #define CHANGE_SETTLES_NS 100000000ull
 
@@ -115,7 +115,7 @@ static void over_limit_tell(
 	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 
 	if (watched->limit_told_ns &&
-		now_ns - watched->limit_told_ns < LIMIT_TOLD_EVERY_NS)
+		now_ns - watched->limit_told_ns < TOLD_EVERY_NS)
 		return;
 	watched->limit_told_ns = now_ns;
 	ttm_watch_log(watch, LOG_WARNING,
@@ -225,8 +225,18 @@ static void attached_fill(struct ttm_attached *attached, uint64_t file_size)
 }
 
 /* Next time, perhaps. */
-static void segment_fail(struct ttm_watch *watch, struct ttm_watched *watched)
+static void segment_fail(
+	struct ttm_watch *watch, struct ttm_watched *watched, int error)
 {
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+
+	if (!watched->failure_told_ns ||
+		now_ns - watched->failure_told_ns >= TOLD_EVERY_NS) {
+		watched->failure_told_ns = now_ns;
+		ttm_watch_log(watch, LOG_WARNING,
+			"%s: a segment cannot be opened: %s",
+			watched->directory->path, strerror(error));
+	}
 	/* relaxed: for display */
 	ttm_own_add(&watch->registry->open_errors, 1);
 	watch->changed = true;
@@ -240,7 +250,7 @@ static void segment_attach(struct ttm_watch *watch, struct ttm_watched *watched,
 
 	if (!attached) {
 		close(fd);
-		segment_fail(watch, watched);
+		segment_fail(watch, watched, ENOMEM);
 		return;
 	}
 	attached->directory = watched->directory;
@@ -281,7 +291,7 @@ static void segment_open(struct ttm_watch *watch, struct ttm_watched *watched,
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
 		return; /* another file by now: the next look is for it */
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		segment_fail(watch, watched);
+		segment_fail(watch, watched, errno);
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -39,7 +39,8 @@ struct ttm_watched {
 	uint64_t look_after_ns; /* see ttm_watch_pause */
 	uint64_t changed_ns;    /* as of the last look, 0: look again anyway */
 	uint64_t limit_told_ns; /* that there are more than allowed */
-	bool unfinished;        /* something could not be attached for now */
+	uint64_t failure_told_ns; /* that one cannot be opened */
+	bool unfinished;          /* something could not be attached for now */
 };
 
 /* Whose pidfd said that it has ended while its lock was still held. */
