@@ -308,7 +308,7 @@ def check_everything_of_a_user_is_removed(place):
     says(server, 'cannot publish')
     calls('alloc 3 3000')
     calls.end()
-    serve.expect('status', server.stop(), 0)
+    serve.expect('status: nobody has its last words', server.stop(), 1)
 
 
 # -- /proc --------------------------------------------------------------------
