@@ -12,9 +12,11 @@
  *   - or cannot be found under its pid and start time,
  *   - or does not have the segment mapped: it called exec, or ttmem_stop(),
  *   - or is of another boot,
- *   - or was in a pid namespace that nobody is in any more.
+ *   - or was in another pid namespace, and nobody has the segment open or mapped for
+ *     writing; where the kernel does not tell that, nobody is in that namespace.
  *
- * What cannot be read leaves it unknown, and unknown is never retired.
+ * What cannot be read leaves it unknown, and unknown is never retired. Of a namespace
+ * beside ours nothing can be seen at all: that nobody is seen in it says nothing.
  *
  * The holder of a lock is known by its pid here, whatever namespace it is in. So the
  * pidfd is opened for the holder, if that can be seen; only for a process that lost
@@ -115,6 +117,20 @@ static void pidfd_take_started(
 
 /* -- whose lock is free ------------------------------------------------------- */
 
+/*
+ * Whether anybody has it open for writing, or mapped, in whatever namespace: only then
+ * does the kernel refuse a lease for reading. That needs to be the file's owner, or
+ * CAP_LEASE. Whoever opens it at this very moment waits for the second call; the
+ * signal that tells of it is blocked or ignored in ttmemd.
+ */
+static enum ttm_answer file_is_written(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0)
+		return errno == EAGAIN ? TTM_YES : TTM_CANNOT_TELL;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return TTM_NO;
+}
+
 static enum ttm_fate fate_by_maps(struct ttm_watch *watch,
 	struct ttm_attached *attached, uint32_t pid, uint64_t now_ns)
 {
@@ -135,7 +151,8 @@ static enum ttm_fate fate_by_maps(struct ttm_watch *watch,
 	/* It may have ended while we were reading. */
 	if (attached->pidfd >= 0 && pidfd_has_ended(attached->pidfd))
 		return TTM_FATE_DEAD;
-	return TTM_FATE_UNKNOWN;
+	return file_is_written(attached->fd) == TTM_NO ? TTM_FATE_DEAD :
+							 TTM_FATE_UNKNOWN;
 }
 
 /* In our own pid namespace, and no pidfd yet. */
@@ -212,6 +229,14 @@ static enum ttm_fate fate_without_lock(
 	if (watch->pid_namespace != 0 &&
 		attached->header.pid_namespace == watch->pid_namespace)
 		return fate_by_pid(watch, attached, now_ns);
+	switch (file_is_written(attached->fd)) {
+	case TTM_YES:
+		return TTM_FATE_UNKNOWN;
+	case TTM_NO:
+		return TTM_FATE_DEAD;
+	case TTM_CANNOT_TELL:
+		break;
+	}
 	return fate_by_namespace(watch, attached, now_ns);
 }
 
@@ -251,6 +276,7 @@ void ttm_liveness_check(struct ttm_watch *watch, struct ttm_attached *attached)
 		watch->changed = true;
 	}
 	fate = fate_judge(watch, attached, vanished);
+	watch->unheard |= fate == TTM_FATE_ALIVE && attached->pidfd < 0;
 	if (ttm_load(&attached->fate) == fate)
 		return;
 	/* pairs(fate): release, with the drain's last read: whatever the process
@@ -267,6 +293,7 @@ void ttm_liveness_look(struct ttm_watch *watch)
 
 	for (i = 0; i < watch->watched_len; i++)
 		watch->watched[i].directory->attached_len = 0;
+	watch->unheard = false;
 	rcu_read_lock();
 	ttm_registry_for_each(watch->registry, &cursor, attached)
 	{

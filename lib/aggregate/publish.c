@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "aggregate/image_pages.h"
 #include "aggregate/publish_file.h"
@@ -196,6 +197,14 @@ static int file_replace(struct ttm_publisher *publisher,
 	return 0;
 }
 
+/* Somebody may have removed it: at a user's last logout, logind does. */
+static bool file_has_name(const struct ttm_publish_file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) < 0 || st.st_nlink != 0;
+}
+
 static bool file_fits(
 	const struct ttm_publisher *publisher, const struct ttm_image *image)
 {
@@ -203,7 +212,8 @@ static bool file_fits(
 
 	return file->header && file->layout == ttm_image_layout(image) &&
 		ttm_publish_objects_len(&publisher->objects) <=
-		file->objects_capacity;
+		file->objects_capacity &&
+		file_has_name(file);
 }
 
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,

@@ -21,6 +21,7 @@
 	(TTM_EXTENTS_OFF + (uint64_t)TTM_EXTENTS_MAX * TTM_EXTENT_SIZE)
 #define ENTRIES_MAX 65536u
 #define REFUSALS_LOGGED_MAX 10u
+#define TOLD_EVERY_NS (60 * TTM_SECOND_NS)
 #define ALLOCATION_TRIES 3
 #define CHANGE_SETTLES_NS 100000000ull
 
@@ -107,6 +108,23 @@ static uint64_t attached_of_user(const struct ttm_watch *watch, uint32_t uid)
 	return attached;
 }
 
+/* Once in a while: how many there are is up to the user, the log is everybody's. */
+static void over_limit_tell(
+	struct ttm_watch *watch, struct ttm_watched *watched)
+{
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+
+	if (watched->limit_told_ns &&
+		now_ns - watched->limit_told_ns < TOLD_EVERY_NS)
+		return;
+	watched->limit_told_ns = now_ns;
+	ttm_watch_log(watch, LOG_WARNING,
+		"%s: more than %llu processes of user %u",
+		watched->directory->path,
+		(unsigned long long)watch->max_processes,
+		watched->directory->uid);
+}
+
 static bool file_is_over_limit(struct ttm_watch *watch,
 	struct ttm_watched *watched, const struct stat *st,
 	enum ttm_refusal before)
@@ -119,11 +137,7 @@ static bool file_is_over_limit(struct ttm_watch *watch,
 			stat_changed_ns(st), watch->round, TTM_REFUSAL_LIMIT)) {
 		/* relaxed: for display */
 		ttm_own_add(&watch->registry->over_limit, 1);
-		ttm_watch_log(watch, LOG_WARNING,
-			"%s: more than %llu processes of user %u",
-			watched->directory->path,
-			(unsigned long long)watch->max_processes,
-			watched->directory->uid);
+		over_limit_tell(watch, watched);
 		watch->changed = true;
 	}
 	return true;
@@ -211,8 +225,18 @@ static void attached_fill(struct ttm_attached *attached, uint64_t file_size)
 }
 
 /* Next time, perhaps. */
-static void segment_fail(struct ttm_watch *watch, struct ttm_watched *watched)
+static void segment_fail(
+	struct ttm_watch *watch, struct ttm_watched *watched, int error)
 {
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+
+	if (!watched->failure_told_ns ||
+		now_ns - watched->failure_told_ns >= TOLD_EVERY_NS) {
+		watched->failure_told_ns = now_ns;
+		ttm_watch_log(watch, LOG_WARNING,
+			"%s: a segment cannot be opened: %s",
+			watched->directory->path, strerror(error));
+	}
 	/* relaxed: for display */
 	ttm_own_add(&watch->registry->open_errors, 1);
 	watch->changed = true;
@@ -226,7 +250,7 @@ static void segment_attach(struct ttm_watch *watch, struct ttm_watched *watched,
 
 	if (!attached) {
 		close(fd);
-		segment_fail(watch, watched);
+		segment_fail(watch, watched, ENOMEM);
 		return;
 	}
 	attached->directory = watched->directory;
@@ -267,7 +291,7 @@ static void segment_open(struct ttm_watch *watch, struct ttm_watched *watched,
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
 		return; /* another file by now: the next look is for it */
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		segment_fail(watch, watched);
+		segment_fail(watch, watched, errno);
 		if (fd >= 0)
 			close(fd);
 		return;

@@ -20,6 +20,7 @@
 #define MAX_PROCESSES 4096u
 #define LOOK_EVERY_NS TTM_SECOND_NS
 #define LOOK_EVERY_WITHOUT_NOTICE_NS (TTM_SECOND_NS / 4)
+#define LOOK_EVERY_WITHOUT_PIDFD_NS (TTM_SECOND_NS / 2)
 #define LOOK_EARLY_NS (TTM_SECOND_NS / 50)
 #define PAUSE_TIMES 50u
 #define EVENTS_MAX 64
@@ -80,9 +81,10 @@ static uint64_t look_at_ns(const struct ttm_watch *watch)
 {
 	if (watch->look_early)
 		return watch->look_ns + LOOK_EARLY_NS;
+	if (watch->inotify_failed)
+		return watch->look_ns + LOOK_EVERY_WITHOUT_NOTICE_NS;
 	return watch->look_ns +
-		(watch->inotify_failed ? LOOK_EVERY_WITHOUT_NOTICE_NS :
-					 LOOK_EVERY_NS);
+		(watch->unheard ? LOOK_EVERY_WITHOUT_PIDFD_NS : LOOK_EVERY_NS);
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)

@@ -38,7 +38,9 @@ struct ttm_watched {
 	uint64_t lock_inode;
 	uint64_t look_after_ns; /* see ttm_watch_pause */
 	uint64_t changed_ns;    /* as of the last look, 0: look again anyway */
-	bool unfinished;        /* something could not be attached for now */
+	uint64_t limit_told_ns; /* that there are more than allowed */
+	uint64_t failure_told_ns; /* that one cannot be opened */
+	bool unfinished;          /* something could not be attached for now */
 };
 
 /* Whose pidfd said that it has ended while its lock was still held. */
@@ -83,6 +85,7 @@ struct ttm_watch {
 
 	uint64_t round;   /* stored by the watch, loaded by anybody */
 	bool changed;     /* the drain should look */
+	bool unheard;     /* of the end of some process only a look tells */
 	bool look_early;  /* something was heard of that only a look can tell */
 	uint64_t look_ns; /* when everything was looked at */
 	struct ttm_again again[TTM_AGAIN_MAX];

@@ -13,11 +13,13 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "shm/identity.h"
 #include "shm/random.h"
 #include "shm/text.h"
 
 #define TMPFS_MAGIC_NUMBER 0x01021994
 #define RAMFS_MAGIC_NUMBER 0x858458f6
+#define OVERFLOW_UID 65534u
 
 const char *ttm_environment(const char *name)
 {
@@ -45,13 +47,41 @@ static int directory_open_untrusted(int at, const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Whether the uid stands for all whom this user namespace has no number for. The
+ * host's root is among them, who owns /dev/shm and /run/ttmem. The uid itself is the
+ * kernel's default; in the namespace that has everybody, it is a user like others.
+ */
+static bool uid_is_unmapped(uid_t uid)
+{
+	static const char everybody[] = "0 0 4294967295";
+	char map[64], packed[64];
+	size_t length, i, at = 0;
+
+	if (uid != OVERFLOW_UID)
+		return false;
+	length = ttm_file_read("/proc/self/uid_map", map, sizeof(map));
+	for (i = 0; i < length && at < sizeof(packed); i++)
+		if (map[i] > ' ' || (at && packed[at - 1] != ' '))
+			packed[at++] = map[i] > ' ' ? map[i] : ' ';
+	return length > 0 &&
+		(at < sizeof(everybody) - 1 ||
+			memcmp(packed, everybody, sizeof(everybody) - 1) != 0);
+}
+
+/* Who may rename what is in it, though it is sticky. */
+static bool base_owner_is_good(uid_t uid)
+{
+	return uid == 0 || uid == geteuid() || uid_is_unmapped(uid);
+}
+
 static int base_judge(const struct stat *st, const struct statfs *fs)
 {
 	/* A disk stalls the writer, and NFS hangs its locks. */
 	if (fs->f_type != TMPFS_MAGIC_NUMBER &&
 		fs->f_type != RAMFS_MAGIC_NUMBER)
 		return -EMEDIUMTYPE;
-	if (st->st_uid != 0 && st->st_uid != geteuid())
+	if (!base_owner_is_good(st->st_uid))
 		return -EPERM;
 	if ((st->st_mode & (S_IWGRP | S_IWOTH)) && !(st->st_mode & S_ISVTX))
 		return -EPERM;
@@ -73,7 +103,8 @@ static bool run_directory_is_good(void)
 	struct stat st;
 
 	return lstat("/run/ttmem", &st) == 0 && S_ISDIR(st.st_mode) &&
-		st.st_uid == 0 && (st.st_mode & S_ISVTX);
+		(st.st_uid == 0 || uid_is_unmapped(st.st_uid)) &&
+		(st.st_mode & S_ISVTX);
 }
 
 static const char *base_choose(const char *wanted)

@@ -202,12 +202,12 @@ def shows(row, wanted):
 class Load:
     """A ttmem-load that runs a script, from sync to sync."""
 
-    def __init__(self, place, script, user=None):
+    def __init__(self, place, script, user=None, prefix=()):
         self.truth = None
         self.at = None
         path = place.file('script', script)
         self.process = place.popen(
-            [place.programs.load, '--dir', place.base, '--script', path,
+            [*prefix, place.programs.load, '--dir', place.base, '--script', path,
              '--json', '-'], user=user, stdin=subprocess.PIPE, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -253,7 +253,7 @@ class Load:
 class Server:
     """A ttmemd."""
 
-    def __init__(self, place, options, user=None):
+    def __init__(self, place, options, user=None, prefix=()):
         self.place = place
         self.user = user
         self.out = place.file('events', '')
@@ -261,8 +261,9 @@ class Server:
         with open(self.out, 'w', encoding='utf-8') as out, \
                 open(self.err, 'w', encoding='utf-8') as err:
             self.process = place.popen(
-                [place.programs.ttmemd, '--dir', place.base, *options],
-                user=user, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+                [*prefix, place.programs.ttmemd, '--dir', place.base,
+                 *options], user=user, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=err)
         self.pid = self.process.pid
 
     def lines(self):
@@ -270,7 +271,8 @@ class Server:
             return out.read().splitlines()
 
     def said(self):
-        with open(self.err, encoding='utf-8') as err:
+        with open(self.err, encoding='utf-8',
+                  errors='surrogateescape') as err:
             return err.read()
 
     def wait_ready(self):
@@ -373,14 +375,14 @@ class Place:
         """Starts ttmemd and waits until it publishes."""
         return Server(self, ('--mode', mode, *options), user).wait_ready()
 
-    def run(self, script, user=None):
+    def run(self, script, user=None, prefix=()):
         """Starts ttmem-load with a script and waits for its first sync."""
-        load = Load(self, script, user)
+        load = Load(self, script, user, prefix)
         load.to_sync()
         return load
 
-    def calls(self, **environment):
-        return Calls(self, environment)
+    def calls(self, prefix=(), user=None, **environment):
+        return Calls(self, environment, prefix, user)
 
     def dump(self, *options, user=None):
         """snapdump: (status, stdout, stderr)."""
@@ -418,18 +420,27 @@ class Place:
 class Calls:
     """The program that makes the calls which a script cannot say."""
 
-    def __init__(self, place, environment):
+    def __init__(self, place, environment, prefix=(), user=None):
         self.process = place.popen(
-            ['/usr/bin/env', 'TTMEM_ENABLED=1',
+            [*prefix, '/usr/bin/env', 'TTMEM_ENABLED=1',
              *(f'{k}={v}' for k, v in environment.items()),
-             place.programs.calls], stdin=subprocess.PIPE, text=True,
-            stdout=subprocess.PIPE)
+             place.programs.calls], user=user, stdin=subprocess.PIPE,
+            text=True, stdout=subprocess.PIPE)
         self.pid = self.process.pid
 
     def __call__(self, line):
+        self.tell(line)
+        expect(f'after {line}', self.process.stdout.readline(), 'done\n')
+
+    def tell(self, line):
         self.process.stdin.write(f'{line}\n')
         self.process.stdin.flush()
-        expect(f'after {line}', self.process.stdout.readline(), 'done\n')
+
+    def ask_pid(self):
+        """Its pid as it sees itself, which may not be the pid here."""
+        self.tell('pid')
+        self.pid = int(self.process.stdout.readline().split()[1])
+        return self.pid
 
     def end(self):
         self.process.stdin.close()
@@ -467,3 +478,18 @@ def run_all(doc, checks, prepare=lambda programs: programs, mode=0o700):
             print(f'ok: {name} ({time.monotonic() - begin:.2f} s)', flush=True)
     print(f'{len(checks) - failed} passed, {failed} failed')
     return 1 if failed or not checks else 0
+
+
+def run_for_users(doc, checks, user):
+    """The same for checks with other users, who may write in the place and need
+    programs that they can run. Without root, in a place of one's own."""
+    if os.getuid() != 0:
+        return run_all(doc, checks)
+    folder = tempfile.mkdtemp(prefix='ttmem-test.')
+    os.chmod(folder, 0o755)
+    try:
+        return run_all(doc, checks, mode=0o1777, prepare=lambda programs:
+                       programs if programs.run_by(user) else
+                       programs.copied(folder))
+    finally:
+        shutil.rmtree(folder)

@@ -61,8 +61,10 @@ void log_text(int priority, const char *text)
 		return;
 	if (length > (int)sizeof(line) - 2)
 		length = (int)sizeof(line) - 2;
+	/* Names are anybody's. Also beyond ASCII there are control characters, and
+	 * what they look like depends on the terminal. */
 	for (i = 0; i < length; i++)
-		if ((unsigned char)line[i] < ' ' || line[i] == 127)
+		if (line[i] < ' ' || line[i] > '~')
 			line[i] = '?';
 	line[length] = '\n';
 	line_write(line, (size_t)length + 1);

@@ -1,0 +1,434 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: check_hosts.py TTMEMD TTMEM-LOAD SNAPDUMP CALLS [CHECK...]
+
+Hosts where something is missing: room, descriptors, memory, files that somebody
+removed, /proc. ttmemd serves what it can, says what it cannot, and recovers. Most of
+it needs root and is skipped without.
+
+Nobody steps the wall clock here: that would hit everybody on the machine.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import serve
+from serve import MIB
+
+USER = 61234
+HAS = 'open 0 chip={chip}\nalloc 0 dram 1 0x1000 {size}M\nsync\n' \
+    'alloc 0 dram 2 0x1000 {size}M\nsync\n'
+
+
+def works(*command):
+    return shutil.which(command[0]) and subprocess.run(
+        command, capture_output=True, check=False).returncode == 0
+
+
+def has(snapshot, pid, state, objects):
+    process = snapshot.process(pid)
+    serve.expect(f'process {pid}', (process['state'], process['objects']),
+                 (state, objects))
+
+
+def says(server, text):
+    def attempt():
+        if text not in server.said():
+            serve.fail(f'{server.said()[-800:]!r}')
+    serve.wait_for(f'ttmemd says {text!r}', attempt)
+
+
+class Crowd:
+    """Many processes that hold something."""
+
+    def __init__(self, place, *options):
+        self.process = place.popen(
+            [place.programs.load, '--dir', place.base, '--pattern', 'hold',
+             '--hold', '--json', '-', *options], stdin=subprocess.PIPE,
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.truth = json.loads(self.process.stdout.readline())
+        serve.expect('ready', self.process.stdout.readline(), 'ready\n')
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.read()
+        serve.expect('status', self.process.wait(serve.PATIENCE_S), 0)
+
+
+# -- room ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def small_filesystem(place, size):
+    """The base is on a filesystem of its own."""
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size},mode=1777',
+                    'ttmem-test', place.base], check=True)
+    try:
+        yield
+    finally:
+        for process in place.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        subprocess.run(['umount', '--lazy', place.base], check=True)
+
+
+class Ballast:
+    """Takes all the room that there is."""
+
+    def __init__(self, place):
+        self.path = f'{place.base}/ballast'
+        self.fill()
+
+    def fill(self):
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        chunk = MIB
+        while chunk >= 1024:
+            try:
+                if os.write(fd, bytes(chunk)) < chunk:
+                    chunk //= 2
+            except OSError:
+                chunk //= 2
+        os.close(fd)
+
+    def drop(self):
+        os.unlink(self.path)
+
+
+def check_full_filesystem(place):
+    with small_filesystem(place, '48m'):
+        server = place.serve()
+        stays = place.run(HAS.format(chip=1, size=1))
+        dies = place.run(HAS.format(chip=1, size=2))
+        place.settled('before', stays, dies)
+        ballast = Ballast(place)
+        # What there is goes on.
+        stays.go()
+        place.settled('while it is full', stays, dies)
+        # What ends cannot be written down: it is shown on, and nothing is lost.
+        os.kill(dies.pid, signal.SIGKILL)
+        says(server, 'cannot retire process')
+
+        def kept(snapshot):
+            if not snapshot['health']['retire_errors']:
+                serve.fail('no errors')
+            process = snapshot.process(dies.pid)
+            if process['state'] in ('died', 'exited'):
+                serve.fail('it is retired without being written down')
+            serve.expect('objects', process['objects'], 1)
+        place.sees('not retired', kept)
+        # Programs that come now run all the same.
+        late = place.calls()
+        late('alloc 1 1000')
+        late('free 1')
+        late.end()
+        ballast.drop()
+        begin = time.monotonic()
+        place.sees('with room', lambda s: has(s, dies.pid, 'died', 1))
+        print(f'   retired {time.monotonic() - begin:.2f} s after there was '
+              'room')
+        place.sees('right', lambda s: [
+            serve.same_process(s, load.truth['processes'][0])
+            for load in (stays, dies)])
+        again = place.run(HAS.format(chip=3, size=1))
+        place.sees('who comes then', lambda s: has(
+            s, again.pid, 'reporting', 1))
+        serve.expect('status', server.stop(), 0)
+
+
+def check_aggregate_that_cannot_grow(place):
+    """More objects than it has rows for, and no room for a larger one."""
+    with small_filesystem(place, '96m'):
+        server = place.serve()
+        load = place.run(HAS.format(chip=1, size=1))
+        place.settled('before', load)
+        server.process.send_signal(signal.SIGSTOP)
+        crowd = Crowd(place, '--objects', '60000')
+        ballast = Ballast(place)
+        server.process.send_signal(signal.SIGCONT)
+        says(server, 'No space left')
+        serve.expect('it runs', server.process.poll(), None)
+        source = place.snapshot()['info']['source']
+        print(f'   meanwhile the source is {source}; '
+              f'{server.said().splitlines()[-1]}')
+        ballast.drop()
+        begin = time.monotonic()
+        place.settled('with room', load, crowd)
+        print(f'   right {time.monotonic() - begin:.2f} s after there was room')
+        crowd.end()
+        serve.expect('status', server.stop(), 0)
+
+
+def check_start_without_room(place):
+    """It does not start where it cannot publish, and says so."""
+    with small_filesystem(place, '16m'):
+        load = place.run(HAS.format(chip=1, size=1))
+        ballast = Ballast(place)
+        server = serve.Server(place, ('--mode', 'user'))
+        serve.expect('status', server.process.wait(serve.PATIENCE_S), 1)
+        says(server, 'No space left')
+        ballast.drop()
+        place.serve()
+        place.settled('with room', load)
+
+
+# -- descriptors and memory ---------------------------------------------------
+
+
+def check_descriptors_run_out(place):
+    """Some are served; the others when there is room."""
+    server = serve.Server(place, ('--mode', 'user', '--verbose'),
+                          prefix=('prlimit', '--nofile=72:72')).wait_ready()
+    first = Crowd(place, '--processes', '10', '--objects', '10')
+    place.settled('the first', first)
+    more = Crowd(place, '--processes', '60', '--objects', '10')
+
+    def some(snapshot):
+        if not snapshot['health']['open_errors']:
+            serve.fail('nothing is said')
+        rows = [p for p in snapshot['processes']
+                if p['state'] in ('reporting', 'silent')]
+        if len(rows) < 20:
+            serve.fail(f'{len(rows)} are served')
+        for row in rows:
+            serve.expect(f'objects of {row["pid"]}', row['objects'], 10)
+    found = place.sees('some', some)
+    print(f'   {len(found["processes"])} of 70 are served; '
+          f'{found["health"]["open_errors"]} errors')
+    for process in first.truth['processes']:
+        serve.same_process(found, process)
+    says(server, 'Too many open files')
+    more.end()
+    first.end()
+    third = Crowd(place, '--processes', '20', '--objects', '10')
+    place.sees('the last', lambda s: [serve.same_process(s, p)
+                                      for p in third.truth['processes']])
+    serve.expect('it is the same', place.snapshot()['info']['pid'],
+                 server.pid)
+    third.end()
+    serve.expect('status', server.stop(), 0)
+
+
+def check_memory_runs_out(place):
+    server = place.serve()
+    load = place.run(HAS.format(chip=1, size=1))
+    place.settled('before', load)
+    with open(f'/proc/{server.pid}/statm', encoding='ascii') as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    limit = used + 6 * MIB
+    resource.prlimit(server.pid, resource.RLIMIT_AS,
+                     (limit, resource.RLIM_INFINITY))
+    crowd = Crowd(place, '--objects', '200000')
+
+    # It may be short for the mirror or for a larger aggregate; where that cannot
+    # be published, the log tells.
+    def short():
+        health = place.snapshot()['health']
+        if not health['memory_errors'] and \
+                'Cannot allocate memory' not in server.said():
+            serve.fail(f'nothing is said: {server.said()!r}')
+    serve.wait_for('short', short)
+    serve.expect('it runs', server.process.poll(), None)
+    load.go()
+    resource.prlimit(server.pid, resource.RLIMIT_AS,
+                     (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    begin = time.monotonic()
+    place.settled('with memory', load, crowd)
+    print(f'   right {time.monotonic() - begin:.2f} s later')
+    crowd.end()
+    serve.expect('status', server.stop(), 0)
+
+
+# -- files that somebody removed ----------------------------------------------
+
+
+def empty(folder):
+    for name in os.listdir(folder):
+        os.unlink(f'{folder}/{name}')
+
+
+def check_segments_are_removed(place):
+    """As logind does at the last logout: who runs on is followed on."""
+    server = place.serve(mode='system')
+    folder = f'{place.base}/ttmem-{USER}'
+    calls = place.calls(user=USER)
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, calls.pid, 'reporting', 1))
+    empty(folder)
+    calls('alloc 2 2000')
+    place.sees('without its name', lambda s: has(s, calls.pid, 'reporting', 2))
+    serve.wait_for('its lock again', lambda: serve.expect(
+        'files', 'ttmemd.lock' in os.listdir(folder), True))
+    shutil.rmtree(folder)
+    calls('alloc 3 3000')
+    place.sees('without a directory', lambda s: has(
+        s, calls.pid, 'reporting', 3))
+    # Another comes, and makes a new directory.
+    other = place.calls(user=USER)
+    other('alloc 1 500')
+
+    def both(snapshot):
+        has(snapshot, calls.pid, 'reporting', 3)
+        has(snapshot, other.pid, 'reporting', 1)
+        serve.expect('figures', snapshot['devices'][0]['dram_use'], 6500)
+    place.sees('both', both)
+    calls('free 3')
+    place.sees('goes on', lambda s: has(s, calls.pid, 'reporting', 2))
+    calls.tell('exit')
+    gone = place.sees('its end', lambda s: serve.expect(
+        'reporting', [p['pid'] for p in s['processes']
+                      if p['state'] in ('reporting', 'silent')], [other.pid]))
+    print(f'   after its end: {gone.brief("processes")}')
+    other('free 1')
+    other.end()
+    serve.expect('status', server.stop(), 0)
+
+
+def check_everything_of_a_user_is_removed(place):
+    """The same for a ttmemd of the user's own: it makes its aggregate anew."""
+    server = place.serve(user=USER)
+    folder = f'{place.base}/ttmem-{USER}'
+    calls = place.calls(user=USER)
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, calls.pid, 'reporting', 1),
+               user=USER)
+    empty(folder)
+    calls('alloc 2 2000')
+    place.sees('files are removed', lambda s: has(
+        s, calls.pid, 'reporting', 2), user=USER)
+    # Without its directory there is nowhere to publish: it says so.
+    shutil.rmtree(folder)
+    says(server, 'cannot publish')
+    calls('alloc 3 3000')
+    calls.end()
+    serve.expect('status: nobody has its last words', server.stop(), 1)
+
+
+# -- /proc --------------------------------------------------------------------
+
+
+def served_without(place, prefix, mode='user'):
+    server = serve.Server(place, ('--mode', mode), prefix=prefix)
+
+    def published():
+        if server.process.poll() is not None:
+            serve.fail(f'ttmemd ended: {server.said()}')
+        serve.expect('source', place.snapshot()['info']['source'], 'ok')
+    serve.wait_for('ttmemd publishes', published)
+    return server
+
+
+def lives_and_dies(place, user=None):
+    """Start, events, the end by a signal, exec: all of it is seen."""
+    calls = place.calls(user=user)
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, calls.pid, 'reporting', 1))
+    calls('alloc 2 1000')
+    place.sees('events', lambda s: has(s, calls.pid, 'reporting', 2))
+    begin = time.monotonic()
+    calls.tell('exit')
+    place.sees('its end', lambda s: has(s, calls.pid, 'died', 2))
+    print(f'   its end is seen after {time.monotonic() - begin:.2f} s')
+    calls = place.calls(user=user)
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, calls.pid, 'reporting', 1))
+    begin = time.monotonic()
+    calls('exec')
+    place.sees('exec', lambda s: has(s, calls.pid, 'died', 1))
+    print(f'   exec is seen after {time.monotonic() - begin:.2f} s')
+    # Without its lock it lives, or who knows; it is never taken for dead.
+    calls('alloc 2 1000')
+    calls('close')
+    time.sleep(2.5)
+    live = [p['state'] for p in place.snapshot().all('processes',
+                                                     pid=calls.pid)
+            if p['state'] != 'died']
+    if live not in (['reporting'], ['unknown']):
+        serve.fail(f'without its lock it is {live}')
+    calls.tell('exit')
+    place.sees('its end', lambda s: serve.expect(
+        'states', [p['state'] for p in s.all('processes', pid=calls.pid)],
+        ['died'] * 2))
+
+
+def check_hidden_proc(place):
+    """Root's, but without the right to see others in /proc."""
+    served_without(place, (
+        'unshare', '--mount', 'sh', '-c',
+        'mount -t proc -o hidepid=2 proc /proc && exec "$@"', 'sh',
+        'setpriv', '--bounding-set', '-sys_ptrace', '--inh-caps',
+        '-sys_ptrace'), mode='system')
+    lives_and_dies(place, USER)
+
+
+def check_no_proc(place):
+    served_without(place, ('unshare', '--mount', 'sh', '-c',
+                           'mount -t tmpfs none /proc && exec "$@"', 'sh'))
+    lives_and_dies(place)
+
+
+# -- clocks -------------------------------------------------------------------
+
+
+def check_other_clocks(place):
+    """A process whose monotonic clock is another: a time namespace."""
+    place.serve()
+    ahead = place.calls(prefix=('unshare', '--time', '--monotonic', '100000',
+                                '--boottime', '100000', '--fork'))
+    ahead('alloc 1 1000')
+    pid = ahead.ask_pid()
+    place.sees('ahead', lambda s: has(s, pid, 'reporting', 1))
+    load = place.run(HAS.format(chip=1, size=1))
+    place.sees('and one that is not', lambda s: has(
+        s, load.pid, 'reporting', 1))
+    ahead('free 1')
+    ahead('alloc 2 3000')
+    place.sees('goes on', lambda s: has(s, pid, 'reporting', 1))
+    snapshot = place.snapshot('--objects')
+    for process in snapshot['processes']:
+        age = snapshot['info']['taken_ns'] - (process['last_event_ns'] or 0)
+        if not -1e9 < age < 60e9:
+            serve.fail(f'the last event of {process["pid"]} is '
+                       f'{age / 1e9:.0f} s old')
+    ahead.tell('exit')
+    place.sees('its end', lambda s: has(s, pid, 'died', 1))
+
+
+# -- running ------------------------------------------------------------------
+
+MOUNT = ('unshare', '--mount', 'mount', '-t', 'tmpfs', 'none', '/tmp')
+NEED = {
+    check_full_filesystem: MOUNT,
+    check_aggregate_that_cannot_grow: MOUNT,
+    check_start_without_room: MOUNT,
+    check_segments_are_removed: ('true',),
+    check_everything_of_a_user_is_removed: ('true',),
+    check_hidden_proc: ('unshare', '--mount', 'mount', '-t', 'proc', '-o',
+                        'hidepid=2', 'proc', '/proc'),
+    check_no_proc: MOUNT,
+    check_other_clocks: ('unshare', '--time', '--monotonic', '1', '--fork',
+                         'true'),
+}
+CHECKS = [f for n, f in list(globals().items()) if n.startswith('check_')]
+
+
+def main():
+    is_root = os.getuid() == 0
+    able = [c for c in CHECKS
+            if c not in NEED or (is_root and works(*NEED[c]))]
+    status = serve.run_for_users(__doc__, able, USER)
+    for check in CHECKS:
+        if check not in able:
+            print(f'skipped: {check.__name__}: it needs root and namespaces')
+    return status or (0 if len(able) == len(CHECKS) else 77)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
