@@ -2,11 +2,13 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* The verdict for people, and as annotations of GitHub Actions. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "common/text.h"
 
+#define LEAKS_MAX 1000u
 #define OTHERS_MAX 20u
 #define LINE_SIZE 512u
 
@@ -26,32 +28,42 @@ static void lines_write(const struct check_verdict *verdict,
 			lines->lines[i]);
 }
 
-static void records_write(const struct check_verdict *verdict, FILE *file)
+static int scope_compare(const void *a, const void *b)
 {
-	char text[CHECK_RECORD_SIZE];
-	size_t i;
-
-	for (i = 0; i < verdict->leaks.len; i++) {
-		fprintf(file, "%sleak: %s\n", prefix(verdict),
-			check_record_text(
-				verdict, &verdict->leaks.groups[i], text));
-		if (verdict->options->generate)
-			suppression_write(file, verdict->leaks.groups[i].scope);
-	}
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void others_write(const struct check_verdict *verdict, FILE *file)
+/* One line for each scope: a second one would never be used. */
+static void generated_write(const struct check_verdict *verdict, FILE *file)
+{
+	size_t len = verdict->leaks.len, i;
+	const char **scopes = malloc((len + 1) * sizeof(*scopes));
+
+	for (i = 0; scopes && i < len; i++)
+		scopes[i] = verdict->leaks.groups[i].scope ?
+			verdict->leaks.groups[i].scope :
+			"";
+	if (scopes)
+		qsort(scopes, len, sizeof(*scopes), scope_compare);
+	for (i = 0; scopes && i < len; i++)
+		if (i == 0 || strcmp(scopes[i], scopes[i - 1]) != 0)
+			suppression_write(file, scopes[i]);
+	free(scopes);
+}
+
+static void records_write(const struct check_verdict *verdict,
+	const struct dump_groups *records, const char *what, size_t most,
+	FILE *file)
 {
 	char text[CHECK_RECORD_SIZE];
 	size_t i;
 
-	for (i = 0; i < verdict->others.len && i < OTHERS_MAX; i++)
-		fprintf(file, "%snot counted: %s\n", prefix(verdict),
-			check_record_text(
-				verdict, &verdict->others.groups[i], text));
-	if (verdict->others.len > OTHERS_MAX)
-		fprintf(file, "%snot counted: %zu more such records\n",
-			prefix(verdict), verdict->others.len - OTHERS_MAX);
+	for (i = 0; i < records->len && i < most; i++)
+		fprintf(file, "%s%s: %s\n", prefix(verdict), what,
+			check_record_text(verdict, &records->groups[i], text));
+	if (records->len > most)
+		fprintf(file, "%s%s: %zu smaller ones\n", prefix(verdict), what,
+			records->len - most);
 }
 
 static void suppressions_write(const struct check_verdict *verdict, FILE *file)
@@ -76,8 +88,11 @@ static void suppressions_write(const struct check_verdict *verdict, FILE *file)
 
 void check_write_text(const struct check_verdict *verdict, FILE *file)
 {
-	records_write(verdict, file);
-	others_write(verdict, file);
+	records_write(verdict, &verdict->leaks, "leak", LEAKS_MAX, file);
+	records_write(
+		verdict, &verdict->others, "not counted", OTHERS_MAX, file);
+	if (verdict->options->generate)
+		generated_write(verdict, file);
 	suppressions_write(verdict, file);
 	lines_write(verdict, &verdict->exceeded, "limit exceeded", file);
 	lines_write(verdict, &verdict->gaps, "incomplete", file);

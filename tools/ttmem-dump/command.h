@@ -20,6 +20,7 @@ dump_main dump_clean_main;
 dump_main dump_diff_main;
 dump_main dump_doctor_main;
 dump_main dump_report_main;
+dump_main dump_run_main;
 dump_main dump_schema_main;
 
 #endif

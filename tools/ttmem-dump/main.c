@@ -13,6 +13,7 @@ static const struct dump_command commands[] = {
 		"what is on the devices, and whose it is" },
 	{ "check", dump_check_main,
 		"fail if something was left on the devices" },
+	{ "run", dump_run_main, "run a command, and check what it left" },
 	{ "diff", dump_diff_main,
 		"what came, went and grew between two reports" },
 	{ "doctor", dump_doctor_main,
