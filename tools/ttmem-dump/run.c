@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -172,6 +173,16 @@ static bool rows_wait(
 	return false;
 }
 
+/* They are held back since the command was started. */
+static bool is_told_to_end(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+		(sigismember(&pending, SIGINT) ||
+			sigismember(&pending, SIGTERM));
+}
+
 /* Until ttmemd tells what holds after `since_ns`, or cannot. */
 static void retired_wait(const struct run *run, uint64_t since_ns)
 {
@@ -181,7 +192,7 @@ static void retired_wait(const struct run *run, uint64_t since_ns)
 	struct dump_worth worth;
 	bool wait = true;
 
-	while (wait && now_ns() < end) {
+	while (wait && now_ns() < end && !is_told_to_end()) {
 		wait = segments_wait(run);
 		dump_source_take(run->source, 0, &snapshot, &worth);
 		if (worth.status || !snapshot) {
@@ -194,8 +205,6 @@ static void retired_wait(const struct run *run, uint64_t since_ns)
 		ttmem_snapshot_free(&snapshot);
 		if (wait)
 			pause_poll();
-		else
-			since_ns = 0;
 	}
 }
 
