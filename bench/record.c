@@ -5,7 +5,6 @@
  * see turns.h and group.h.
  */
 #include <errno.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,36 +16,10 @@
 #include "group.h"
 #include "options.h"
 #include "report.h"
+#include "scratch.h"
 #include "turns.h"
 
-static char dir_path[] = "/dev/shm/ttmem-bench.XXXXXX";
 static volatile int interrupted;
-
-static int entry_remove(
-	const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static void dir_remove(void)
-{
-	nftw(dir_path, entry_remove, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void dir_make(void)
-{
-	if (!mkdtemp(dir_path)) {
-		fprintf(stderr, "record: %s: %s\n", dir_path, strerror(errno));
-		exit(77);
-	}
-	setenv("TTMEM_DIR", dir_path, 1);
-	setenv("TTMEM_ENABLED", "1", 1);
-	unsetenv("TT_ALLOC_TRACKING_ENABLED");
-	unsetenv("TTMEM_RUN_ID");
-}
 
 /* -- the plan ------------------------------------------------------------------ */
 
@@ -211,9 +184,9 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	dir_make();
+	bench_scratch_make("record");
 	done = cells_measure(cells, cells_plan(&options, cells), &options);
-	dir_remove();
+	bench_scratch_remove();
 	munmap(cells, size);
 	free(options.hooks);
 	return done ? 0 : 1;

@@ -125,13 +125,16 @@ bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	}
 	if (ttm_item_is_live(&place->item))
 		place_leave(model, place);
-	place->item = *item;
 	place->state &= TTM_PLACE_QUEUED;
 	place->state |= model->round * TTM_PLACE_ROUND;
 	if (scanned)
 		place->state |= TTM_PLACE_SCANNED;
-	if (ttm_item_is_live(item))
+	if (ttm_item_is_live(item)) {
+		place->item = *item;
 		place_enter(model, slot, place);
+	} else {
+		place->item.word = item->word;
+	}
 	ttm_model_queue(model, slot);
 	return true;
 }

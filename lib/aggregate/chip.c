@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Identified chips that nobody uses: so many are remembered. */
+#define UNUSED_MOST 64u
+
 #define KNOWS(facts, fact) (((facts)->known & (fact)) != 0)
 
 /* -- identity ---------------------------------------------------------------- */
@@ -170,18 +173,71 @@ struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row)
 	return NULL;
 }
 
+void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to)
+{
+	if (to)
+		to->users++;
+	if (*place)
+		(*place)->users--;
+	*place = to;
+}
+
+static void chip_free(struct ttm_chip *chip)
+{
+	unsigned figure, kind;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		for (kind = 0; kind < 2; kind++)
+			hdr_close(chip->distributions[figure][kind].histogram);
+	free(chip);
+}
+
 void ttm_chips_free(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip;
-	unsigned figure, kind;
 
 	while ((chip = chips->first)) {
 		chips->first = chip->next;
-		for (figure = 0; figure < TTMEM_FIGURES; figure++)
-			for (kind = 0; kind < 2; kind++)
-				hdr_close(chip->distributions[figure][kind]
-						  .histogram);
-		free(chip);
+		chip_free(chip);
+	}
+}
+
+static void chip_hide(struct ttm_chips *chips, struct ttm_chip *chip)
+{
+	unsigned figure, kind, at;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		for (kind = 0; kind < 2; kind++)
+			ttm_image_remove(chips->image, TTM_TABLE_DISTRIBUTIONS,
+				chip->distributions[figure][kind].row);
+	for (at = 0; at < TTM_RESOLUTIONS; at++)
+		ttm_image_remove(chips->image, TTM_TABLE_HISTORY_1S + at,
+			chip->history_rows[at]);
+	ttm_image_remove(chips->image, TTM_TABLE_DEVICES, chip->row);
+}
+
+/*
+ * One that was known by its logical id until somebody told more was never a device
+ * of its own. And nobody shall fill our memory by making up chips.
+ */
+static void unused_drop(struct ttm_chips *chips)
+{
+	struct ttm_chip **at, *chip;
+	uint64_t unused = 0;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		unused += !chip->users;
+	for (at = &chips->first; (chip = *at);) {
+		if (chip->users ||
+			(chip->total.identity != TTM_IDENTITY_LOGICAL &&
+				unused <= UNUSED_MOST)) {
+			at = &chip->next;
+			continue;
+		}
+		unused--;
+		*at = chip->next;
+		chip_hide(chips, chip);
+		chip_free(chip);
 	}
 }
 
@@ -283,6 +339,7 @@ void ttm_chips_publish(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip;
 
+	unused_drop(chips);
 	for (chip = chips->first; chip; chip = chip->next) {
 		if (!chip->changed)
 			continue;

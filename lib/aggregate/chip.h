@@ -27,6 +27,7 @@ struct ttm_distribution {
 
 struct ttm_chip {
 	struct ttm_chip *next;
+	uint64_t users; /* places that point to it */
 	uint64_t row;
 	struct ttm_device_row total; /* as published, or about to be */
 	bool changed;
@@ -58,6 +59,13 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 
 /* The identity under which ttm_chip_get() would find it again. */
 struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
+
+/*
+ * Makes a place that keeps a chip point to `to`, or to none. A chip that no place
+ * points to any more goes with the next publication, unless it is identified: of
+ * those the last 64 stay, with their past.
+ */
+void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to);
 
 /* A share said `before` (NULL: nothing) and says `now` (NULL: is gone). */
 void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,

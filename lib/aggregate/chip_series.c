@@ -60,15 +60,53 @@ static uint64_t unsigned_of(int64_t value)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
+/*
+ * Mean and percentiles as hdr_mean() and hdr_value_at_percentiles() give them, which
+ * go through all counts one by one by function calls, each for itself. There may be
+ * hundreds of distributions in a cut.
+ */
+static void counts_describe(
+	const struct hdr_histogram *histogram, struct ttm_distribution_row *row)
+{
+	static const double percents[4] = { 50, 90, 99, 99.9 };
+	uint64_t *const results[4] = { &row->p50, &row->p90, &row->p99,
+		&row->p999 };
+	int64_t wanted[4], seen = 0, value;
+	double sum = 0;
+	unsigned at = 0;
+	int32_t i;
+
+	for (i = 0; i < 4; i++) {
+		wanted[i] = (int64_t)(percents[i] / 100 *
+				(double)histogram->total_count +
+			0.5);
+		if (wanted[i] < 1)
+			wanted[i] = 1;
+	}
+	for (i = 0; i < histogram->counts_len; i++) {
+		if (!histogram->counts[i])
+			continue;
+		value = hdr_value_at_index(histogram, i);
+		seen += histogram->counts[i];
+		sum += (double)histogram->counts[i] *
+			(double)hdr_median_equivalent_value(histogram, value);
+		for (; at < 4 && seen >= wanted[at]; at++)
+			*results[at] = unsigned_of(
+				hdr_next_non_equivalent_value(
+					histogram, value) -
+				1);
+	}
+	if (seen)
+		row->mean = unsigned_of((int64_t)(sum / (double)seen));
+}
+
 static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	unsigned figure, unsigned kind)
 {
 	struct ttm_distribution
 		*distribution = &chip->distributions[figure][kind];
 	struct hdr_histogram *histogram = distribution->histogram;
-	static const double percents[4] = { 50, 90, 99, 99.9 };
 	struct ttm_distribution_row row;
-	int64_t values[4] = { 0 };
 
 	if (!distribution->row)
 		distribution->row = ttm_image_add(
@@ -78,18 +116,13 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 		return;
 	}
 	memset(&row, 0, sizeof(row));
-	hdr_value_at_percentiles(histogram, percents, values, 4);
 	row.device = chip->row;
 	row.figure = figure;
 	row.kind = kind;
 	row.total = unsigned_of(histogram->total_count);
 	row.min = unsigned_of(hdr_min(histogram));
 	row.max = unsigned_of(hdr_max(histogram));
-	row.mean = unsigned_of((int64_t)hdr_mean(histogram));
-	row.p50 = unsigned_of(values[0]);
-	row.p90 = unsigned_of(values[1]);
-	row.p99 = unsigned_of(values[2]);
-	row.p999 = unsigned_of(values[3]);
+	counts_describe(histogram, &row);
 	row.highest = unsigned_of(histogram->highest_trackable_value);
 	row.digits = DIGITS;
 	row.counts_len = (uint64_t)histogram->counts_len;

@@ -15,8 +15,16 @@
 #define SCAN_INTERVAL_NS 10000000u
 /* What has no record of its own is looked at so often. */
 #define REFRESH_INTERVAL_NS 1000000000u
+/* While it is silent: little can happen there. */
+#define REFRESH_SILENT_NS 3000000000u
+#define DEVICES_EVERY 4u /* refreshes of a silent one */
 /* Controls read beyond the lanes known, to see new ones appear. */
 #define LANES_AHEAD 4u
+/* A mirror of so many slots is in the cache as it is. */
+#define SLOTS_NEAR 16384u
+/* Records whose places in the mirror, and whose neighbours, are on their way. */
+#define PLACES_AHEAD 24u
+#define NEIGHBOURS_AHEAD 8u
 /* A lane does not move so far between two looks. */
 #define JUMP_MAX (1ull << 56)
 
@@ -145,6 +153,50 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 	return 0;
 }
 
+TTM_HINT void record_prefetch(
+	const struct ttm_model *model, const struct ttm_words *record)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+
+	if (slot < ttm_model_slots(model))
+		ttm_model_prefetch(model, slot,
+			TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC);
+}
+
+TTM_HINT void record_prefetch_neighbours(
+	const struct ttm_model *model, const struct ttm_words *record)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+
+	if (slot < ttm_model_slots(model))
+		ttm_model_prefetch_neighbours(model, slot);
+}
+
+/* Takes records `from` to `len` of those that were copied. */
+static int records_take(struct ttm_process *process, uint32_t lane,
+	uint32_t from, uint32_t len, const struct ttm_drain_watcher *watcher)
+{
+	const struct ttm_model *model = &process->model;
+	bool far = ttm_model_slots(model) > SLOTS_NEAR;
+	uint32_t i;
+	int r = 0;
+
+	for (i = from; far && i < len && i < from + PLACES_AHEAD; i++)
+		record_prefetch(model, &words[i]);
+	for (i = from; i < len && !r; i++) {
+		if (far && i + PLACES_AHEAD < len)
+			record_prefetch(model, &words[i + PLACES_AHEAD]);
+		if (far && i + NEIGHBOURS_AHEAD < len)
+			record_prefetch_neighbours(
+				model, &words[i + NEIGHBOURS_AHEAD]);
+		r = record_take(process, lane, &words[i], watcher);
+	}
+	if (watcher && watcher->records)
+		watcher->records(watcher->context, process, &words[from],
+			i - from - (r != 0));
+	return r;
+}
+
 /*
  * Records from the position up to `tail`, which was loaded before. Those that the
  * writer may have begun to overwrite meanwhile are missed.
@@ -155,7 +207,7 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 	struct ttm_position *position = &process->positions[lane];
 	struct ttm_lane_control control;
 	uint64_t first, from;
-	uint32_t len, i;
+	uint32_t len;
 	int r;
 
 	if (tail - position->next > TTM_LANE_RECORDS)
@@ -188,11 +240,9 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 		from = tail;
 	if (from > first)
 		lane_miss(process, lane, from, stats);
-	for (i = (uint32_t)(from - first); i < len; i++) {
-		r = record_take(process, lane, &words[i], watcher);
-		if (r)
-			return r;
-	}
+	r = records_take(process, lane, (uint32_t)(from - first), len, watcher);
+	if (r)
+		return r;
 	position->next = tail;
 	process->events += tail - from;
 	stats->events += tail - from;
@@ -384,10 +434,14 @@ static int refresh_if_due(struct ttm_process *process, uint64_t now_ns)
 	int r;
 
 	if (process->refreshed_ns &&
-		now_ns - process->refreshed_ns < REFRESH_INTERVAL_NS)
+		now_ns - process->refreshed_ns <
+			(process->silent ? REFRESH_SILENT_NS :
+					   REFRESH_INTERVAL_NS))
 		return 0;
 	process->refreshed_ns = now_ns;
-	process->devices_wanted = true;
+	/* Of a silent one only its peaks can be reset. */
+	if (!process->silent || process->refreshes++ % DEVICES_EVERY == 0)
+		process->devices_wanted = true;
 	ttm_process_timescale(process);
 	r = ttm_source_live(&process->source, &live);
 	if (r)

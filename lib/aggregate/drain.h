@@ -13,10 +13,21 @@
 
 #include "aggregate/process.h"
 
-/* What else wants to see records; every record once, whatever the mirror says. */
+/*
+ * What else wants to see records; every record once, whatever the mirror says.
+ * Either may be NULL.
+ */
 struct ttm_drain_watcher {
+	/* Each one when it was applied, while the mirror is as of it. */
 	void (*record)(void *context, struct ttm_process *process,
 		const struct ttm_words *record);
+	/*
+	 * Those of a lane when all were applied, no-ops included. Much cheaper
+	 * with many objects: the memory of the mirror and that of whatever the
+	 * watcher keeps are not waited for by turns.
+	 */
+	void (*records)(void *context, struct ttm_process *process,
+		const struct ttm_words *records, uint32_t len);
 	void *context;
 };
 

@@ -27,8 +27,9 @@ static int part_reserve(struct ttm_process *process, uint32_t entry)
 }
 
 /*
- * Facts are whole if seq was even; one that is being written, or that a dead
- * process left half written, is looked at again later, and the old facts stand.
+ * Facts are whole if seq was even; those that are being written, or that a killed
+ * thread left half written, are looked at again within a second, and the old ones
+ * stand.
  */
 static void part_take(struct ttm_process *process, uint32_t entry,
 	const struct ttm_device *found)
@@ -51,7 +52,8 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 
 		part->device = *found;
 		part->device.facts = facts;
-		process->devices_wanted = true;
+		/* Not seen as read: the next look compares again. */
+		part->device.seq = 1;
 	} else {
 		part->device = *found;
 	}
@@ -63,6 +65,19 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 	}
 }
 
+/* Facts that are those we know, whole, were not written meanwhile. */
+static bool facts_are_known(const struct ttm_process *process, uint32_t entry,
+	const struct ttm_device *found)
+{
+	const struct ttm_device *known;
+
+	if (entry >= process->parts_len)
+		return false;
+	known = &process->parts[entry]->device;
+	return !(found->seq & 1) && found->seq == known->seq &&
+		memcmp(&found->facts, &known->facts, sizeof(known->facts)) == 0;
+}
+
 /* Facts of an entry whose seq moved while it was read may be of two opens. */
 static int devices_read(struct ttm_process *process, uint32_t len,
 	struct ttm_device *ret_devices)
@@ -71,11 +86,15 @@ static int devices_read(struct ttm_process *process, uint32_t len,
 	uint32_t i;
 	int r = ttm_source_devices(&process->source, len, ret_devices);
 
+	for (i = 0; i < len && !r; i++)
+		if (!facts_are_known(process, i, &ret_devices[i]))
+			break;
+	if (r || i == len)
+		return r;
 	/* pairs(facts): acquire, with facts_write: facts that moved while they
 	 * were copied have another sequence by now. */
 	ttm_fence_acquire();
-	if (!r)
-		r = ttm_source_devices(&process->source, len, again);
+	r = ttm_source_devices(&process->source, len, again);
 	for (i = 0; i < len && !r; i++)
 		if (again[i].seq != ret_devices[i].seq)
 			ret_devices[i].seq |= 1;
@@ -242,6 +261,7 @@ static int blocks_add(struct ttm_process *process)
 
 int ttm_drain_counters(struct ttm_process *process)
 {
+	struct ttm_flows before[TTM_DEVICES_MAX];
 	uint32_t i;
 	int r;
 
@@ -251,11 +271,15 @@ int ttm_drain_counters(struct ttm_process *process)
 		r = ttm_drain_devices(process);
 	if (r)
 		return r;
+	for (i = 0; i < process->parts_len; i++)
+		before[i] = process->parts[i]->flows;
 	counters_clear(process);
 	r = blocks_add(process);
 	for (i = 0; i < process->parts_len; i++) {
 		peaks_set(process->parts[i]);
-		process->model.shares[i].changed = true;
+		if (memcmp(&before[i], &process->parts[i]->flows,
+			    sizeof(before[i])) != 0)
+			process->model.shares[i].changed = true;
 	}
 	process->changed = true;
 	return r;

@@ -22,9 +22,19 @@
 #define PUBLISH_INTERVAL_NS (10 * MS)
 /* Publishing takes at most that part of the time. */
 #define PUBLISH_SHARE 10u
+/* For the mirrors of a directory, if nobody says otherwise. */
+#define MAX_BYTES (4ull << 30)
 #define CUT_INTERVAL_NS (250 * MS)
 #define TICK_INTERVAL_NS (1000 * MS)
 #define SLOW_INTERVAL_NS (100 * MS)
+/*
+ * Processes that were silent for long are looked at less often if they are many:
+ * all of them together take at most that part of the time.
+ */
+#define ASLEEP_SHARE 200u
+#define ASLEEP_LEAST_NS (50 * MS)
+#define ASLEEP_MOST_NS (400 * MS)
+#define IDLE_COST_NS 2000u /* before it was measured */
 
 void ttm_engine_log(
 	struct ttm_engine *engine, int priority, const char *format, ...)
@@ -48,9 +58,15 @@ int ttm_engine_new(
 	if (!engine)
 		return -ENOMEM;
 	engine->config = *config;
+	if (!engine->config.max_bytes)
+		engine->config.max_bytes = MAX_BYTES;
 	engine->started_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 	engine->tick_ns = engine->started_ns;
-	engine->watcher.record = ttm_engine_record;
+	engine->idle_cost_ns = IDLE_COST_NS;
+	engine->asleep_interval_ns = ASLEEP_LEAST_NS;
+	if (config->event)
+		engine->watcher.record = ttm_engine_record;
+	engine->watcher.records = ttm_engine_records;
 	engine->watcher.context = engine;
 	if (ttm_image_new(&engine->output.image) < 0)
 		goto fail;
@@ -101,6 +117,7 @@ void ttm_engine_free(struct ttm_engine **engine)
 	ttm_image_free(&(*engine)->output.image);
 	ttm_view_copy_free(&(*engine)->previous);
 	free((*engine)->marker_rows);
+	free((*engine)->awake);
 	free(*engine);
 	*engine = NULL;
 }
@@ -117,6 +134,7 @@ static void identities_settle(struct ttm_engine *engine)
 
 	while (output->chips.identities_changed) {
 		output->chips.identities_changed = false;
+		engine->sweep_ns = 0; /* they may have something to show */
 		ttm_registry_for_each(engine->config.registry, &cursor,
 			attached) if (attached->process &&
 			!attached->process->quarantined)
@@ -127,21 +145,125 @@ static void identities_settle(struct ttm_engine *engine)
 	}
 }
 
-static uint64_t processes_drain(struct ttm_engine *engine, uint64_t now_ns)
+/* Returns when it is due again, UINT64_MAX: never, or it is gone. */
+static uint64_t attached_look(struct ttm_engine *engine,
+	struct ttm_attached *attached, uint64_t now_ns)
 {
-	uint64_t due_ns = UINT64_MAX, next, events = engine->stats.events;
+	uint64_t due_ns = ttm_engine_process(engine, attached, now_ns);
+
+	if (attached->process && attached->process->changed)
+		engine->awake_changed = true;
+	return due_ns;
+}
+
+static bool awake_add(struct ttm_engine *engine, struct ttm_attached *attached)
+{
+	size_t capacity = engine->awake_capacity * 2 + 16;
+	struct ttm_attached **awake;
+
+	if (engine->awake_len == engine->awake_capacity) {
+		awake = realloc(engine->awake, capacity * sizeof(*awake));
+		if (!awake)
+			return false;
+		engine->awake = awake;
+		engine->awake_capacity = capacity;
+	}
+	engine->awake[engine->awake_len++] = attached;
+	return true;
+}
+
+static void sweep_by(struct ttm_engine *engine, uint64_t due_ns)
+{
+	if (due_ns < engine->sweep_ns)
+		engine->sweep_ns = due_ns;
+}
+
+/* Looks at all, and finds out who is awake. */
+static uint64_t processes_sweep(struct ttm_engine *engine, uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX, next;
 	struct ttm_attached *attached;
 	struct ttm_cursor cursor;
 
 	engine->attached = 0;
-	engine->mirror_bytes = 0;
+	engine->awake_len = 0;
+	engine->sweep_ns = UINT64_MAX;
 	ttm_registry_for_each(engine->config.registry, &cursor, attached)
 	{
 		engine->attached++;
-		next = ttm_engine_process(engine, attached, now_ns);
+		next = attached_look(engine, attached, now_ns);
 		if (next < due_ns)
 			due_ns = next;
+		if (next != UINT64_MAX &&
+			(!ttm_engine_process_is_awake(attached->process) ||
+				!awake_add(engine, attached)))
+			sweep_by(engine, next);
 	}
+	return due_ns;
+}
+
+/*
+ * Only this thread removes from the registry: those awake are still there. Who has
+ * fallen asleep is left to the sweeps.
+ */
+static uint64_t awake_drain(struct ttm_engine *engine, uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX, next;
+	struct ttm_attached *attached;
+	size_t i, kept = 0;
+
+	for (i = 0; i < engine->awake_len; i++) {
+		attached = engine->awake[i];
+		next = attached_look(engine, attached, now_ns);
+		if (next == UINT64_MAX)
+			continue;
+		if (next < due_ns)
+			due_ns = next;
+		if (ttm_engine_process_is_awake(attached->process))
+			engine->awake[kept++] = attached;
+		else
+			sweep_by(engine, next);
+	}
+	engine->awake_len = kept;
+	return due_ns < engine->sweep_ns ? due_ns : engine->sweep_ns;
+}
+
+/* In steps of two: one that moved a little each time would bring looks forward. */
+static void asleep_interval_set(struct ttm_engine *engine, uint64_t cpu_ns)
+{
+	uint64_t interval = ASLEEP_LEAST_NS, wanted;
+
+	/* A few tell little about the cost of one. */
+	if (engine->idle_looks >= 32)
+		engine->idle_cost_ns = cpu_ns / engine->idle_looks;
+	wanted = engine->idle_cost_ns * engine->attached * ASLEEP_SHARE;
+	while (interval < wanted && interval < ASLEEP_MOST_NS)
+		interval *= 2;
+	engine->asleep_interval_ns = interval;
+}
+
+static uint64_t sweep_measured(struct ttm_engine *engine, uint64_t now_ns)
+{
+	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t events = engine->stats.events, due_ns;
+
+	engine->idle_looks = 0;
+	due_ns = processes_sweep(engine, now_ns);
+	if (engine->stats.events == events)
+		asleep_interval_set(
+			engine, ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+	return due_ns;
+}
+
+static uint64_t processes_drain(struct ttm_engine *engine, uint64_t now_ns)
+{
+	uint64_t events = engine->stats.events, due_ns;
+
+	engine->awake_changed = false;
+	if (now_ns >= engine->sweep_ns)
+		due_ns = sweep_measured(engine, now_ns);
+	else
+		due_ns = awake_drain(engine, now_ns);
 	engine->rounds++;
 	if (engine->stats.events != events) {
 		engine->round_ns = ttm_clock_ns(CLOCK_MONOTONIC) - now_ns;
@@ -257,32 +379,22 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	return r;
 }
 
-static uint64_t publish_due(const struct ttm_engine *engine)
+uint64_t ttm_engine_publish_interval(const struct ttm_engine *engine)
 {
 	uint64_t interval = engine->publish_ns * PUBLISH_SHARE;
 
 	if (interval < PUBLISH_INTERVAL_NS)
-		interval = PUBLISH_INTERVAL_NS;
+		return PUBLISH_INTERVAL_NS;
 	/* Whatever it takes: a reader takes older figures for stale. */
-	if (interval > TICK_INTERVAL_NS)
-		interval = TICK_INTERVAL_NS;
-	/* Without room there is none a moment later either. */
-	if (engine->publish_error)
-		interval = TICK_INTERVAL_NS;
-	return engine->published_ns + interval;
+	return interval < TICK_INTERVAL_NS ? interval : TICK_INTERVAL_NS;
 }
 
-static bool output_is_wanted(struct ttm_engine *engine)
+static uint64_t publish_due(const struct ttm_engine *engine)
 {
-	struct ttm_attached *attached;
-	struct ttm_cursor cursor;
-
-	if (engine->output.changed)
-		return true;
-	ttm_registry_for_each(engine->config.registry, &cursor,
-		attached) if (attached->process &&
-		attached->process->changed) return true;
-	return false;
+	/* Without room there is none a moment later either. */
+	if (engine->publish_error)
+		return engine->published_ns + TICK_INTERVAL_NS;
+	return engine->published_ns + ttm_engine_publish_interval(engine);
 }
 
 /* Returns when the next round is due. */
@@ -300,7 +412,7 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);
 	due = publish_due(engine);
-	wanted = output_is_wanted(engine);
+	wanted = engine->output.changed || engine->awake_changed;
 	publishing = wanted && now_ns >= due;
 	if (cut_is_wanted(engine, now_ns, publishing)) {
 		cut_take(engine, now_ns);
@@ -308,9 +420,11 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	}
 	if (publishing) {
 		engine_publish(engine, now_ns);
-		/* Who is dead can be retired now. */
-		if (engine->settling)
+		/* Who is dead can be retired now, silent as he is. */
+		if (engine->settling) {
+			engine->sweep_ns = 0;
 			due_ns = now_ns;
+		}
 		engine->settling = false;
 	} else if (wanted) {
 		due_ns = due < due_ns ? due : due_ns;
@@ -348,13 +462,14 @@ static void engine_wait(struct ttm_engine *engine, uint64_t until_ns)
 	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC), wait, count;
 	struct timespec timeout;
 
-	if (until_ns <= now_ns)
-		return;
-	wait = until_ns - now_ns;
+	/* Also when there is no time: somebody may have called. */
+	wait = until_ns > now_ns ? until_ns - now_ns : 0;
 	timeout.tv_sec = (time_t)(wait / (1000 * MS));
 	timeout.tv_nsec = (long)(wait % (1000 * MS));
-	if (ppoll(&poll_fd, 1, &timeout, NULL) > 0 &&
-		read(poll_fd.fd, &count, sizeof(count)) < 0)
+	if (ppoll(&poll_fd, 1, &timeout, NULL) <= 0)
+		return;
+	engine->sweep_ns = 0;
+	if (read(poll_fd.fd, &count, sizeof(count)) < 0)
 		return; /* somebody else took it: looking is all the same */
 }
 

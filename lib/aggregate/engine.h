@@ -22,7 +22,7 @@ struct ttm_engine_config {
 	uint32_t file_mode;
 	uint32_t group; /* of the aggregate; (uint32_t)-1: leave it */
 	uint64_t
-		max_bytes; /* private memory for mirrors, by directory; 0: any */
+		max_bytes; /* private memory for mirrors, by directory; 0: 4 GiB */
 	/* For operators: syslog priority and text. */
 	void (*log)(int priority, const char *text);
 	/* A line for each event, or NULL: none wanted. */

@@ -142,19 +142,26 @@ static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 	engine->config.event(text);
 }
 
+void ttm_engine_records(void *context, struct ttm_process *process,
+	const struct ttm_words *records, uint32_t len)
+{
+	unsigned type;
+	uint32_t i;
+
+	for (i = 0; i < len; i++) {
+		type = TTM_W1_TYPE(records[i].w[1]);
+		if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE)
+			distribution_add(context, process, &records[i]);
+	}
+}
+
 void ttm_engine_record(void *context, struct ttm_process *process,
 	const struct ttm_words *record)
 {
-	struct ttm_engine *engine = context;
 	unsigned type = TTM_W1_TYPE(record->w[1]);
-	bool object = type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE;
 
-	if (object)
-		distribution_add(engine, process, record);
-	if (!engine->config.event)
-		return;
-	if (object)
-		object_tell(engine, process, record);
+	if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE)
+		object_tell(context, process, record);
 	else
-		other_tell(engine, process, record);
+		other_tell(context, process, record);
 }

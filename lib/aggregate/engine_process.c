@@ -18,9 +18,13 @@
 #define MS 1000000ull
 #define INTERVAL_LEAST_NS (100 * US)
 #define INTERVAL_MOST_NS (10 * MS)
+/* Where publications are further apart, nobody sees what is read in between. */
+#define INTERVAL_SELDOM_NS (50 * MS)
 /* A process that was silent for a second is looked at less often. */
 #define SILENT_AFTER_NS (1000 * MS)
 #define SILENT_INTERVAL_NS (50 * MS)
+/* Then as often as many of them can be: asleep_interval_ns. */
+#define ASLEEP_AFTER_NS (10000 * MS)
 #define RETRY_INTERVAL_NS (1000 * MS)
 
 /* -- taking up -------------------------------------------------------------------- */
@@ -50,6 +54,7 @@ static void attached_drop(
 			attached->process->quarantine_row);
 		engine->output.changed = true;
 	}
+	engine->attached -= engine->attached != 0;
 	ttm_process_free(&attached->process);
 	ttm_registry_remove(engine->config.registry, attached);
 }
@@ -58,10 +63,12 @@ static void attached_drop(
 static bool process_begin(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
-	struct ttm_retirees *retirees = attached->directory->retirees;
+	struct ttm_retirees *retirees;
 	struct ttm_process *process;
 	int r;
 
+	ttm_engine_retirees(engine, attached->directory, now_ns);
+	retirees = attached->directory->retirees;
 	if (!attached->reason[0] && retirees &&
 		ttm_retirees_has(retirees, attached->header.uuid)) {
 		segment_remove(engine, attached);
@@ -90,52 +97,79 @@ static bool process_begin(struct ttm_engine *engine,
 static uint64_t bytes_left(
 	const struct ttm_engine *engine, const struct ttm_process *process)
 {
-	uint64_t others = process->attached->directory->mirror_bytes;
-	uint64_t own = ttm_process_bytes(process);
+	uint64_t others = process->attached->directory->mirror_bytes, own;
 
-	if (!engine->config.max_bytes)
-		return UINT64_MAX;
+	own = ttm_process_bytes(process);
 	others = others > own ? others - own : 0;
 	return others < engine->config.max_bytes ?
 		engine->config.max_bytes - others :
 		0;
 }
 
-/* Half the time in which the fullest lane would fill up. */
-static uint64_t interval_of(
-	const struct ttm_process *process, uint64_t passed_ns, uint64_t most)
+static uint64_t interval_most(const struct ttm_engine *engine)
 {
-	uint64_t interval;
+	uint64_t apart_ns = ttm_engine_publish_interval(engine) / 2;
 
-	if (!most)
-		return process->interval_ns * 2 < INTERVAL_MOST_NS ?
-			process->interval_ns * 2 :
-			INTERVAL_MOST_NS;
-	interval = passed_ns * (TTM_LANE_RECORDS / 2) / most;
-	if (interval < INTERVAL_LEAST_NS)
-		return INTERVAL_LEAST_NS;
-	return interval < INTERVAL_MOST_NS ? interval : INTERVAL_MOST_NS;
+	if (apart_ns < INTERVAL_MOST_NS)
+		return INTERVAL_MOST_NS;
+	return apart_ns < INTERVAL_SELDOM_NS ? apart_ns : INTERVAL_SELDOM_NS;
 }
 
-static void due_set(struct ttm_process *process, uint64_t now_ns, uint64_t most)
+/* Half the time in which the fullest lane would fill up. */
+static uint64_t interval_of(const struct ttm_engine *engine,
+	const struct ttm_process *process, uint64_t passed_ns, uint64_t most)
+{
+	uint64_t interval, interval_max = interval_most(engine);
+
+	if (!most)
+		interval = process->interval_ns * 2;
+	else
+		interval = passed_ns * (TTM_LANE_RECORDS / 2) / most;
+	if (interval < INTERVAL_LEAST_NS)
+		return INTERVAL_LEAST_NS;
+	return interval < interval_max ? interval : interval_max;
+}
+
+/* How long nothing has happened; 0 while anything is to be done or shown. */
+static uint64_t silence_of(
+	const struct ttm_process *process, uint64_t now_ns, uint64_t most)
+{
+	uint64_t since_ns = process->last_event_ns > process->attached_ns ?
+		process->last_event_ns :
+		process->attached_ns;
+
+	if (most || process->changed || process->scan_wanted)
+		return 0;
+	return now_ns - since_ns;
+}
+
+static void due_set(struct ttm_engine *engine, struct ttm_process *process,
+	uint64_t now_ns, uint64_t most)
 {
 	uint64_t passed_ns = now_ns - (process->due_ns - process->interval_ns);
+	uint64_t silence_ns = silence_of(process, now_ns, most), grid_ns;
 
 	if (!process->interval_ns) {
 		process->interval_ns = INTERVAL_MOST_NS;
 		passed_ns = INTERVAL_MOST_NS;
 	}
-	process->interval_ns = interval_of(process, passed_ns, most);
-	if (!most && !process->changed && !process->scan_wanted &&
-		now_ns - process->last_event_ns > SILENT_AFTER_NS &&
-		now_ns - process->attached_ns > SILENT_AFTER_NS)
-		/* All silent ones at the same moments: fewer wake-ups. */
-		process->due_ns = (now_ns / SILENT_INTERVAL_NS + 1) *
-			SILENT_INTERVAL_NS;
-	else
+	process->interval_ns = interval_of(engine, process, passed_ns, most);
+	process->silent = silence_ns > SILENT_AFTER_NS;
+	if (!process->silent) {
 		process->due_ns = now_ns + process->interval_ns;
-	if (process->due_ns - now_ns > INTERVAL_MOST_NS)
-		process->interval_ns = process->due_ns - now_ns;
+		return;
+	}
+	/* All silent ones at the same moments: fewer wake-ups. */
+	grid_ns = silence_ns > ASLEEP_AFTER_NS ? engine->asleep_interval_ns :
+						 SILENT_INTERVAL_NS;
+	process->due_ns = (now_ns / grid_ns + 1) * grid_ns;
+	process->interval_ns = process->due_ns - now_ns;
+	engine->idle_looks++;
+}
+
+bool ttm_engine_process_is_awake(const struct ttm_process *process)
+{
+	return process && (!process->silent || process->changed);
 }
 
 static void process_error(
@@ -164,7 +198,7 @@ static void process_drain(
 		process->rate_events = process->events;
 	if (r < 0)
 		process_error(engine, process, r);
-	due_set(process, now_ns, r > 0 ? (uint64_t)r : 0);
+	due_set(engine, process, now_ns, r > 0 ? (uint64_t)r : 0);
 }
 
 /* -- retiring -------------------------------------------------------------------- */
@@ -294,7 +328,6 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
 	struct ttm_process *process;
-	uint64_t bytes;
 
 	if (!attached->process && !process_begin(engine, attached, now_ns))
 		return UINT64_MAX;
@@ -322,8 +355,6 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	}
 	if (now_ns >= process->due_ns)
 		process_drain(engine, process, now_ns);
-	bytes = ttm_process_bytes(process);
-	engine->mirror_bytes += bytes;
 	return process->due_ns;
 }
 

@@ -14,12 +14,17 @@
 /* -- directories ------------------------------------------------------------------ */
 
 #define RETRY_INTERVAL_NS 10000000000ull
+#define COUNT_NS 1000000000ull
 
-static void retirees_open(struct ttm_engine *engine,
+void ttm_engine_retirees(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
 {
 	int r;
 
+	/* relaxed: the lock that it tells of is the kernel's */
+	if (directory->retirees || ttm_directory_is_gone(directory) ||
+		ttm_load(&directory->state) != TTM_DIRECTORY_SERVED)
+		return;
 	if (directory->retirees_error &&
 		now_ns - directory->retirees_ns < RETRY_INTERVAL_NS)
 		return;
@@ -65,12 +70,18 @@ static void directory_show(
 	engine->output.changed = true;
 }
 
-static void processes_count(struct ttm_engine *engine)
+static void processes_count(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 	struct ttm_attached *attached;
 	struct ttm_cursor cursor;
+	uint64_t bytes;
 
+	/* While all sleep there is little to count. */
+	if (!engine->awake_len && now_ns - engine->counted_ns < COUNT_NS)
+		return;
+	engine->counted_ns = now_ns;
+	engine->mirror_bytes = 0;
 	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
 		directory->processes = 0;
@@ -81,8 +92,9 @@ static void processes_count(struct ttm_engine *engine)
 		attached->directory->processes++;
 		if (!attached->process)
 			continue;
-		attached->directory->mirror_bytes += ttm_process_bytes(
-			attached->process);
+		bytes = ttm_process_bytes(attached->process);
+		attached->directory->mirror_bytes += bytes;
+		engine->mirror_bytes += bytes;
 	}
 }
 
@@ -106,13 +118,10 @@ void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 {
 	struct ttm_directory *directory;
 
-	processes_count(engine);
+	processes_count(engine, now_ns);
 	ttm_registry_for_each_directory(engine->config.registry, directory)
 	{
-		/* relaxed: the lock that it tells of is the kernel's */
-		if (!directory->retirees && !ttm_directory_is_gone(directory) &&
-			ttm_load(&directory->state) == TTM_DIRECTORY_SERVED)
-			retirees_open(engine, directory, now_ns);
+		ttm_engine_retirees(engine, directory, now_ns);
 		if (!ttm_directory_is_gone(directory))
 			directory_show(engine, directory);
 		else if (!directory->processes)

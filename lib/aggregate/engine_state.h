@@ -34,10 +34,23 @@ struct ttm_engine {
 	uint64_t cut_ns;
 	uint64_t cut_events;       /* stats.events at the last cut */
 	uint64_t cut_published_ns; /* cut_ns of the last publication */
-	bool settling;     /* a dead process waits for a cut to be published */
-	uint64_t tick_ns;  /* of the last second's tick */
-	uint64_t slow_ns;  /* of the last look at directories and markers */
-	int publish_error; /* the last one, so that it is told once */
+	bool settling;    /* a dead process waits for a cut to be published */
+	uint64_t tick_ns; /* of the last second's tick */
+	uint64_t slow_ns; /* of the last look at directories and markers */
+	uint64_t counted_ns; /* when processes of directories were counted */
+	int publish_error;   /* the last one, so that it is told once */
+	/*
+	 * Processes in which something happens: looked at often, and apart from
+	 * the silent ones, which may be hundreds.
+	 */
+	struct ttm_attached **awake;
+	size_t awake_len;
+	size_t awake_capacity;
+	bool awake_changed;          /* one of them has something to show */
+	uint64_t sweep_ns;           /* when all are looked at again */
+	uint64_t idle_looks;         /* that found nothing, of a sweep */
+	uint64_t idle_cost_ns;       /* of one of them */
+	uint64_t asleep_interval_ns; /* between looks at the long silent */
 	const struct ttm_markers *markers; /* as shown; only compared */
 	uint64_t *marker_rows;
 	size_t marker_rows_len;
@@ -45,6 +58,11 @@ struct ttm_engine {
 
 void ttm_engine_log(struct ttm_engine *engine, int priority, const char *format,
 	...) __attribute__((format(printf, 3, 4)));
+
+/* -- engine.c ------------------------------------------------------------------------ */
+
+/* Between publications, by what the last one cost. */
+uint64_t ttm_engine_publish_interval(const struct ttm_engine *engine);
 
 /* -- engine_process.c: the life of an attached process ----------------------------- */
 
@@ -54,12 +72,17 @@ void ttm_engine_log(struct ttm_engine *engine, int priority, const char *format,
  */
 uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns);
+/* Whether something happened lately, or is to be shown. NULL is not awake. */
+bool ttm_engine_process_is_awake(const struct ttm_process *process);
 /* Rows of those that changed. */
 void ttm_engine_process_output(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns);
 
 /* -- engine_rows.c: what is shown besides processes ---------------------------------- */
 
+/* Opens the file of retired processes of a served directory, if it is not. */
+void ttm_engine_retirees(struct ttm_engine *engine,
+	struct ttm_directory *directory, uint64_t now_ns);
 void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
 void ttm_engine_markers(struct ttm_engine *engine);
 void ttm_engine_health(struct ttm_engine *engine);
@@ -68,8 +91,12 @@ void ttm_engine_quarantine(
 
 /* -- engine_events.c: what records tell besides the state ------------------------------ */
 
+/* Lines; only if the config has `event`. */
 void ttm_engine_record(void *context, struct ttm_process *process,
 	const struct ttm_words *record);
+/* Distributions. */
+void ttm_engine_records(void *context, struct ttm_process *process,
+	const struct ttm_words *records, uint32_t len);
 
 /* -- resume.c -------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static_assert((int)TTM_ITEM_BORROWED == (int)TTM_FLAG_BORROWED, "");
 static_assert((int)TTM_ITEM_IN_RING == (int)TTM_FLAG_IN_RING, "");
@@ -55,7 +54,6 @@ static void item_fill(const struct ttm_words *words, uint64_t bytes,
 
 static void item_clear(uint64_t w0, struct ttm_item *item)
 {
-	memset(item, 0, sizeof(*item));
 	item->word = TTM_ITEM_WORD(TTM_W0_GENERATION(w0), false);
 }
 

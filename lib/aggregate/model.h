@@ -29,15 +29,12 @@ enum ttm_item_flag {
 	TTM_ITEM_PERSISTENT = 4,
 };
 
-/* An object, or what became of the slot that held one. */
+/*
+ * An object, or what became of the slot that held one: then only `word` means
+ * anything. First what a free needs, too, so that it touches one line of memory.
+ */
 struct ttm_item {
-	uint64_t word; /* generation << 1 | 1 if live */
-	uint64_t id;
-	uint64_t address;
-	uint64_t size; /* CB: per core; kernel: of the binary */
-	uint64_t
-		extra; /* program of a CB or kernel; charged bytes of a buffer */
-	uint64_t time;  /* of the allocation, in the process's clock */
+	uint64_t word;  /* generation << 1 | 1 if live */
 	uint64_t bytes; /* what it takes */
 	uint32_t cores;
 	uint16_t epoch;
@@ -47,6 +44,12 @@ struct ttm_item {
 	uint16_t scope;
 	uint8_t flags;
 	uint8_t turn;
+	uint64_t id;
+	uint64_t address;
+	uint64_t size; /* CB: per core; kernel: of the binary */
+	uint64_t
+		extra; /* program of a CB or kernel; charged bytes of a buffer */
+	uint64_t time; /* of the allocation, in the process's clock */
 };
 
 #define TTM_ITEM_WORD(generation, live)                                        \
@@ -67,11 +70,11 @@ enum ttm_place_state {
 
 /* The mirror of a slot. */
 struct ttm_place {
-	struct ttm_item item;
-	uint32_t row; /* publish's: its object row, 0 none */
+	uint32_t state; /* enum ttm_place_state */
+	uint32_t row;   /* publish's: its object row, 0 none */
 	uint32_t next;
 	uint32_t previous;
-	uint32_t state; /* enum ttm_place_state */
+	struct ttm_item item;
 };
 
 struct ttm_tally {
@@ -128,6 +131,41 @@ static inline struct ttm_place *ttm_model_place(
 	const struct ttm_model *model, uint32_t slot)
 {
 	return &model->chunks[slot / TTM_MODEL_CHUNK][slot % TTM_MODEL_CHUNK];
+}
+
+/* A call of a function that only prefetches is one that gcc 12 leaves out. */
+#define TTM_HINT static inline __attribute__((always_inline))
+
+/*
+ * Hints for whoever knows beforehand which slots it will apply to: with many
+ * objects nothing costs more than to wait for their memory. The first brings the
+ * place for an item that is live or not, the second, later on, its neighbours in a
+ * list. slot < ttm_model_slots().
+ */
+TTM_HINT void ttm_model_prefetch(
+	const struct ttm_model *model, uint32_t slot, bool live)
+{
+	const struct ttm_place *place = ttm_model_place(model, slot);
+
+	__builtin_prefetch(place, 1);
+	__builtin_prefetch(&place->item.turn, 1);
+	if (live)
+		__builtin_prefetch((const char *)(place + 1) - 1, 1);
+}
+
+TTM_HINT void ttm_model_prefetch_neighbours(
+	const struct ttm_model *model, uint32_t slot)
+{
+	const struct ttm_place *place = ttm_model_place(model, slot);
+
+	if (!(place->state & TTM_PLACE_LINKED))
+		return;
+	if (place->next != TTM_MODEL_NONE)
+		__builtin_prefetch(
+			&ttm_model_place(model, place->next)->previous, 1);
+	if (place->previous != TTM_MODEL_NONE)
+		__builtin_prefetch(
+			&ttm_model_place(model, place->previous)->next, 1);
 }
 
 /*

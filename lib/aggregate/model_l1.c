@@ -33,7 +33,8 @@ static uint64_t end_of(const struct ttm_item *item)
 {
 	uint64_t end = item->address + item->size;
 
-	return end < item->address ? UINT64_MAX : end;
+	/* All ones would mean unknown. */
+	return end < item->address || end == UINT64_MAX ? UINT64_MAX - 1 : end;
 }
 
 static int extent_compare(const void *one, const void *other)
@@ -217,9 +218,14 @@ static uint64_t highest_cb(const struct ttm_model *model, uint32_t slot,
 
 static int64_t headroom_of(uint64_t above, uint64_t below)
 {
+	uint64_t apart = above > below ? above - below : below - above;
+
 	if (above == TTMEM_UNKNOWN || below == TTMEM_UNKNOWN)
 		return INT64_MIN;
-	return (int64_t)(above - below);
+	/* Addresses may be anything; the least number means unknown. */
+	if (apart > INT64_MAX)
+		apart = INT64_MAX;
+	return above > below ? (int64_t)apart : -(int64_t)apart;
 }
 
 int ttm_model_l1(const struct ttm_model *model, unsigned device,

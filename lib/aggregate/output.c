@@ -185,7 +185,7 @@ static void part_assign(struct ttm_output *output, struct ttm_part *part)
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
-	part->chip = chip;
+	ttm_chip_point(&part->chip, chip);
 	output->changed = true;
 }
 
@@ -368,6 +368,7 @@ void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
 			ttm_chip_count(part->chip, &part->published, NULL);
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
 		part->row = 0;
+		ttm_chip_point(&part->chip, NULL);
 	}
 	for (i = 0; i < process->positions_len; i++) {
 		ttm_image_remove(output->image, TTM_TABLE_POSITIONS,
@@ -403,42 +404,85 @@ void ttm_output_positions(
 
 /* -- chips and directories ------------------------------------------------------ */
 
-static void chip_look(struct ttm_output *output, struct ttm_chip *chip)
-{
-	size_t len = ttm_image_len(output->image, TTM_TABLE_SHARES), i;
-	uint64_t logical = TTMEM_UNKNOWN;
+/* A chip whose shares changed, while they are gone through. */
+struct chip_look {
+	struct ttm_chip *chip; /* NULL: it did not change */
+	uint64_t logical;
+};
 
-	chip->shares_changed = false;
+static void chip_look_begin(struct chip_look *look, struct ttm_chip *chip)
+{
+	look->chip = chip;
+	look->logical = TTMEM_UNKNOWN;
 	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
 	chip->total.clash_process = 0;
 	chip->total.clash_program = 0;
+}
+
+static void chip_look_share(
+	struct chip_look *look, const struct ttm_share_row *share)
+{
+	struct ttm_device_row *total = &look->chip->total;
+
+	if (share->logical < look->logical)
+		look->logical = share->logical;
+	if (share->headroom == TTM_HEADROOM_UNKNOWN ||
+		(total->headroom != TTM_HEADROOM_UNKNOWN &&
+			share->headroom >= total->headroom))
+		return;
+	total->headroom = share->headroom;
+	total->clash_process = share->process;
+	total->clash_program = share->clash_program;
+}
+
+static void chip_look_end(struct chip_look *look)
+{
+	look->chip->shares_changed = false;
+	if (look->logical != TTMEM_UNKNOWN)
+		look->chip->total.logical = look->logical;
+}
+
+static bool chips_have_changed(const struct ttm_chips *chips)
+{
+	const struct ttm_chip *chip;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		if (chip->shares_changed)
+			return true;
+	return false;
+}
+
+/* Once through all shares, whatever the number of chips. */
+void ttm_output_chips(struct ttm_output *output)
+{
+	size_t looks_len = ttm_image_len(output->image, TTM_TABLE_DEVICES);
+	size_t len = ttm_image_len(output->image, TTM_TABLE_SHARES), i;
+	struct chip_look *looks, *look;
+	struct ttm_chip *chip;
+
+	if (!chips_have_changed(&output->chips))
+		return;
+	looks = calloc(looks_len, sizeof(*looks)); /* by index of the row */
+	if (!looks) {
+		output->memory_errors++;
+		return;
+	}
+	for (chip = output->chips.first; chip; chip = chip->next)
+		if (chip->shares_changed)
+			chip_look_begin(&looks[TTM_REF_INDEX(chip->row)], chip);
 	for (i = 0; i < len; i++) {
 		const struct ttm_share_row *share = ttm_image_at(
 			output->image, TTM_TABLE_SHARES, i);
 
-		if (!share->self || share->device != chip->row)
-			continue;
-		if (share->logical < logical)
-			logical = share->logical;
-		if (share->headroom == TTM_HEADROOM_UNKNOWN ||
-			(chip->total.headroom != TTM_HEADROOM_UNKNOWN &&
-				share->headroom >= chip->total.headroom))
-			continue;
-		chip->total.headroom = share->headroom;
-		chip->total.clash_process = share->process;
-		chip->total.clash_program = share->clash_program;
+		look = &looks[TTM_REF_INDEX(share->device)];
+		if (share->self && look->chip &&
+			share->device == look->chip->row)
+			chip_look_share(look, share);
 	}
-	if (logical != TTMEM_UNKNOWN)
-		chip->total.logical = logical;
-}
-
-void ttm_output_chips(struct ttm_output *output)
-{
-	struct ttm_chip *chip;
-
-	for (chip = output->chips.first; chip; chip = chip->next)
-		if (chip->shares_changed)
-			chip_look(output, chip);
+	for (i = 0; i < looks_len; i++)
+		if (looks[i].chip)
+			chip_look_end(&looks[i]);
+	free(looks);
 }
 
 uint64_t ttm_output_directory(

@@ -55,7 +55,26 @@ struct ttm_part {
 };
 
 struct ttm_process {
+	/* First what a look at one with nothing new needs: a line or two. */
 	struct ttm_attached *attached;
+	uint64_t due_ns;      /* of the next look */
+	uint64_t fate;        /* as it was shown */
+	uint64_t interval_ns; /* between looks while something happens */
+	uint64_t attached_ns;
+	uint64_t last_event_ns;
+	uint64_t refreshed_ns; /* header, devices, counters, whatever moved */
+	uint64_t refreshes;
+	bool silent;      /* nothing has happened for a while */
+	bool quarantined; /* source.reason says why */
+	bool ending;      /* dead, but could not be retired yet */
+	bool resumed;     /* another ttmemd read the records up to positions */
+	/* What the next round has to do besides draining. */
+	bool scan_wanted;
+	bool devices_wanted;
+	bool texts_wanted;    /* marks and failures */
+	bool counters_wanted; /* something happened since they were read */
+	bool changed;         /* since publish looked */
+
 	struct ttm_source source;
 	struct ttm_model model;
 	struct ttm_header_live live;
@@ -68,31 +87,16 @@ struct ttm_process {
 	uint64_t lost_events[TTM_REASONS_MAX];
 	uint64_t lost_bytes[TTM_REASONS_MAX];
 
-	/* What the next round has to do besides draining. */
-	bool scan_wanted;
-	bool devices_wanted;
-	bool texts_wanted;    /* marks and failures */
-	bool counters_wanted; /* something happened since they were read */
-	bool changed;         /* since publish looked */
-	bool resumed; /* another ttmemd read the records up to positions */
-
 	uint64_t events; /* records drained or missed: sum of positions */
 	uint64_t missed;
 	uint64_t in_flight;
-	uint64_t attached_ns;
-	uint64_t last_event_ns;
 	uint64_t scanned_ns;
-	uint64_t refreshed_ns; /* header, devices, counters, whatever moved */
 	uint64_t counters_ns;
 	uint64_t counters_cost_ns;
 	uint64_t l1_ns;
 	uint64_t l1_cost_ns;
-	uint64_t due_ns;      /* of the next look */
-	uint64_t interval_ns; /* between looks while something happens */
 	uint64_t rate_events; /* `events` when the rate was taken */
 	uint64_t events_per_s;
-
-	uint64_t fate; /* as it was shown */
 
 	/* publish's */
 	uint64_t row;
@@ -104,8 +108,6 @@ struct ttm_process {
 	uint64_t failures_number[TTM_FAILURES_KEPT];
 	uint64_t quarantine_row;
 	uint64_t bytes_max;  /* for its mirror */
-	bool quarantined;    /* source.reason says why */
-	bool ending;         /* dead, but could not be retired yet */
 	uint64_t settled_ns; /* dead, and read for the last time; 0: not yet */
 };
 

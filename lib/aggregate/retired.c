@@ -258,6 +258,7 @@ int ttm_retired_open(int directory_fd, uint32_t uid,
 		return -ENOMEM;
 	retired->directory_fd = directory_fd;
 	retired->uid = uid;
+	unlinkat(directory_fd, NEW_FILE, 0); /* of one who was killed */
 	retired->fd = file_open(directory_fd, uid);
 	r = retired->fd < 0 ? retired->fd : file_load(retired, loaded, context);
 	if (r < 0 && r != -EPROTO) {
@@ -351,7 +352,6 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	int directory = retired->directory_fd, fd, r;
 	uint64_t end = 0;
 
-	unlinkat(directory, NEW_FILE, 0); /* of one who was killed here */
 	fd = file_make(directory, NEW_FILE, retired->uid);
 	if (fd < 0)
 		return fd;

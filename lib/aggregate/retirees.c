@@ -96,6 +96,7 @@ static void retiree_hide(struct ttm_output *output, struct retiree *retiree)
 
 		if (share->chip)
 			ttm_chip_count(share->chip, &share->published, NULL);
+		ttm_chip_point(&share->chip, NULL);
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, share->row);
 	}
 	refs_remove(output, TTM_TABLE_NAMES, &retiree->names);
@@ -138,13 +139,17 @@ static bool shares_show(struct ttm_output *output, struct retiree *retiree,
 		struct share *share = &retiree->shares[i];
 
 		share->published = entry->shares[i].row;
+		/* The file is its owner's: it cannot make anything live. */
+		ttm_share_retire(&share->published);
 		share->facts = entry->shares[i].facts;
 		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
-		share->chip = ttm_chip_get(&output->chips, &share->facts,
-			share->published.logical);
+		ttm_chip_point(&share->chip,
+			ttm_chip_get(&output->chips, &share->facts,
+				share->published.logical));
 		retiree->shares_len++;
 		if (!share->row || !share->chip) {
-			share->chip = NULL; /* it is not counted there */
+			/* It is not counted there. */
+			ttm_chip_point(&share->chip, NULL);
 			return false;
 		}
 		share->published.self = share->row;
@@ -333,7 +338,7 @@ static struct share *base_of(struct ttm_retirees *retirees,
 	retirees->base = base;
 	base += retirees->base_len++;
 	memset(base, 0, sizeof(*base));
-	base->chip = chip;
+	ttm_chip_point(&base->chip, chip);
 	base->facts = like->facts;
 	base->published.logical = like->published.logical;
 	base->published.headroom = TTM_HEADROOM_UNKNOWN;
@@ -389,8 +394,14 @@ static int base_entry(const struct ttm_retirees *retirees,
 	int r = ttm_retired_entry_new(&lens, ret_entry);
 
 	for (i = 0; i < retirees->base_len && !r; i++) {
-		ret_entry->shares[i].row = retirees->base[i].published;
-		ret_entry->shares[i].facts = retirees->base[i].facts;
+		const struct share *base = &retirees->base[i];
+
+		ret_entry->shares[i].row = base->published;
+		/* The first that was dropped may have known less of the chip. */
+		ret_entry->shares[i].facts = base->chip->total.identity ==
+				TTM_IDENTITY_LOGICAL ?
+			base->facts :
+			base->chip->total.facts;
 	}
 	return r;
 }
@@ -449,9 +460,12 @@ void ttm_retirees_forget(
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		retiree_hide(output, retiree);
-	for (i = 0; i < retirees->base_len; i++)
-		ttm_chip_count(retirees->base[i].chip,
-			&retirees->base[i].published, NULL);
+	for (i = 0; i < retirees->base_len; i++) {
+		struct share *base = &retirees->base[i];
+
+		ttm_chip_count(base->chip, &base->published, NULL);
+		ttm_chip_point(&base->chip, NULL);
+	}
 	retirees->base_len = 0;
 }
 
@@ -672,7 +686,7 @@ static void share_assign(struct ttm_output *output, struct share *share)
 		return;
 	ttm_chip_count(share->chip, &share->published, NULL);
 	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
-	share->chip = chip;
+	ttm_chip_point(&share->chip, chip);
 	share->published.device = chip->row;
 	ttm_chip_count(chip, NULL, &share->published);
 	ttm_chip_rates_skip(chip, &share->published, 1);

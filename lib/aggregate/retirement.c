@@ -45,7 +45,7 @@ static uint64_t share_number(const struct ttm_process *process, uint64_t ref)
 }
 
 /* What was live is left behind: nobody will free it. */
-static void share_retire(struct ttm_share_row *row)
+void ttm_share_retire(struct ttm_share_row *row)
 {
 	unsigned i;
 
@@ -75,7 +75,7 @@ static void shares_fill(
 			continue;
 		entry->shares[to].row = part->published;
 		entry->shares[to].facts = part->device.facts;
-		share_retire(&entry->shares[to].row);
+		ttm_share_retire(&entry->shares[to].row);
 		to++;
 	}
 }

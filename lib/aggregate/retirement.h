@@ -15,4 +15,7 @@
 int ttm_retirement_entry(struct ttm_output *output, struct ttm_process *process,
 	uint64_t now_ns, struct ttm_retired_entry *ret_entry);
 
+/* What was live in it is left behind; nothing of it is open or in use. */
+void ttm_share_retire(struct ttm_share_row *row);
+
 #endif

@@ -246,13 +246,23 @@ static void segment_attach(struct ttm_watch *watch, struct ttm_watched *watched,
 	watch->changed = true;
 }
 
+/* It is read many times a second: without a time stamp where that is allowed. */
+static int segment_descriptor(int directory, const char *name)
+{
+	int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	int fd = openat(directory, name, flags | O_NOATIME);
+
+	if (fd < 0 && errno == EPERM)
+		fd = openat(directory, name, flags);
+	return fd;
+}
+
 static void segment_open(struct ttm_watch *watch, struct ttm_watched *watched,
 	const char *name, uint64_t inode)
 {
 	const char *fault;
 	struct stat st;
-	int fd = openat(watched->directory->fd, name,
-		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = segment_descriptor(watched->directory->fd, name);
 
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP))
 		return; /* another file by now: the next look is for it */

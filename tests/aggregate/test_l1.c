@@ -133,7 +133,7 @@ static void test_a_cb_of_no_size_or_no_cores_takes_nothing(void)
 
 static void test_an_address_beyond_the_end_ends_there(void)
 {
-	cb(1, UINT64_MAX - 9, 100, 2, 0);
+	cb(1, UINT64_MAX - 10, 100, 2, 0);
 	TEST_ASSERT_EQUAL_UINT64(18, footprint(64));
 }
 

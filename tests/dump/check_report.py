@@ -291,11 +291,14 @@ def check_incomplete(place):
 
 def check_not_serving(place):
     place.serve()
-    # A directory of ours that comes after: held by somebody else.
-    folder = f'{place.base}/ttmem-{os.getuid()}.other'
-    os.mkdir(folder, 0o700)
-    with open(f'{folder}/ttmemd.lock', 'w', encoding='ascii') as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)
+    # A directory of ours that comes after, and is held by somebody else before
+    # ttmemd can see it.
+    os.mkdir(f'{place.base}/made', 0o700)
+    with open(f'{place.base}/made/ttmemd.lock', 'w',
+              encoding='ascii') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        os.rename(f'{place.base}/made',
+                  f'{place.base}/ttmem-{os.getuid()}.other')
 
         def attempt():
             done = run(place, status=4)

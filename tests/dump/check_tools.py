@@ -152,6 +152,7 @@ def check_doctor_processes(place):
         'without TTMEM_ENABLED=1')
     # Tracked, but it has done nothing yet; and then elsewhere.
     calls = place.calls()
+    calls('free 1')
     text = doctor(place, '--pid', calls.pid)
     has(text, 'libttmem is in it', 'no segment', 'started with tracking on')
     calls.end()
@@ -219,7 +220,7 @@ def check_clean_leaves_served_segments_alone(place):
     truth = load_and_end(place, LEAK + 'kill\n')
     pid = truth['processes'][0]['pid']
     with open(f'{folder(place)}/ttmemd.lock', 'w', encoding='ascii') as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         with open(f'{folder(place)}/u.{pid}.1.28.', 'w', encoding='ascii'):
             pass
         text = run(place, 'clean').stdout
@@ -264,7 +265,7 @@ def check_clean_one_at_a_time(place):
     load_and_end(place, LEAK + 'kill\n')
     with open(f'{folder(place)}/lost', 'w+b') as lost:
         os.fchmod(lost.fileno(), 0o600)
-        fcntl.lockf(lost, fcntl.LOCK_EX, 1, 0)
+        fcntl.lockf(lost, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         done = run(place, 'clean', status=1)
         has(done.stderr, 'somebody else is cleaning')
         serve.expect('segments', len(names(place, 'p.')), 1)

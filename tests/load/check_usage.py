@@ -6,6 +6,7 @@ What is typed wrong is told, once, with status 2, and nothing happens; and how a
 load is held, stopped and watched.
 """
 
+import glob
 import json
 import os
 import pty
@@ -112,7 +113,8 @@ def check_hold(place):
 def check_stopped(place):
     """A signal in the middle ends it early, but in order."""
     process = place.start('--seconds', '600', '--json', '-', '--rate', '100')
-    while not place.segments():
+    # Not read yet: it is being written.
+    while not glob.glob(f'{place.base}/ttmem-*/p.*'):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     truth = json.loads(process.stdout.read())

@@ -3,7 +3,7 @@
 """ttmemd is killed again and again, at any moment: while it starts, while it retires,
 while its file grows; and is started anew each time, under loads that go on all the
 while. Clients come, end, crash and are killed meanwhile. In the end nothing is lost
-and nothing counted twice. TTMEM_TEST_SCALE=400 makes it 200 kills.
+and nothing counted twice. TTMEM_TEST_SCALE=500 makes it 200 kills.
 """
 
 import os
@@ -13,7 +13,7 @@ import time
 
 import rounds
 
-KILLS = rounds.scaled(50, 5)
+KILLS = rounds.scaled(40, 5)
 CLIENTS = 3  # that come and go, at a time
 
 
@@ -71,8 +71,6 @@ class Visitors:
         return ended
 
     def leave(self):
-        rounds.until('the last clients', lambda:
-                     self.look(more=False) or not self.here)
         while self.here:
             rounds.until('the last clients', lambda: self.look(more=False))
 
@@ -164,11 +162,13 @@ def check(place, seed):
                          for p in snapshot['processes']))
     counts = reader.end()
     server.stop()
+    doubts = sum(len(process['in_doubt']) for load in story.loads
+                 for process in load.truth['processes'])
     print(f'kills: {KILLS}, {kills.by_moment}; {visitors.came} visitors, '
           f'{len(snapshot["processes"])} retirements, '
           f'{sum(p["events"] for p in snapshot["processes"])} records, '
           f'{sum(p["missed"] for p in snapshot["processes"])} missed, '
-          f'{sum(len(p["in_doubt"]) for l in story.loads for p in l.truth["processes"])} calls in doubt, '
+          f'{doubts} calls in doubt, '
           f'aggregate {os.stat(place.home + "/aggregate").st_size} bytes')
     if counts['files'] < 3:
         rounds.fail(f'the reader saw {counts["files"]} files only')

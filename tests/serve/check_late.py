@@ -9,6 +9,7 @@ moves again, `ok`.
 
 import signal
 import sys
+import time
 
 import rounds
 
@@ -83,6 +84,9 @@ def check(place, seed):
     clients.hold('--cross-free', 20)
     clients.hold('--pattern', 'mixed', '--mesh')
     clients.leave_behind()
+    # The last second is no past yet.
+    done = time.monotonic()
+    rounds.until('a past', lambda: time.monotonic() > done + 1.5)
     server = rounds.Server(place)
     server.ready()
     snapshot = rounds.settled(place, clients.story, chips=False)

@@ -11,7 +11,7 @@ import time
 
 import rounds
 
-LIVES = rounds.scaled(8, 2)
+LIVES = rounds.scaled(6, 2)
 SECONDS = 1.5
 
 

@@ -129,7 +129,7 @@ class Place:
 
     def strays(self):
         """Files that should not be there while ttmemd is at rest."""
-        known = {'aggregate', 'ttmemd.lock', 'retired'}
+        known = {'aggregate', 'ttmemd.lock', 'retired', 'lost'}
         found = []
         for folder in {self.own, self.home}:
             if os.path.isdir(folder):
@@ -383,9 +383,16 @@ def differences(snapshot, story):
         elif len(found) == 1:
             wrong += process_differences(snapshot, *found[0], due[0])
     wrong += sum_differences(snapshot)
-    for name in ('quarantine', 'untracked'):
-        if snapshot[name]:
-            wrong.append(f'{name}: {snapshot[name]}')
+    return wrong + losses(snapshot)
+
+
+def losses(snapshot):
+    """What nobody can account for."""
+    wrong = [f'{name}: {snapshot[name]}' for name in
+             ('quarantine', 'untracked') if snapshot[name]]
+    for row in snapshot['directories']:
+        wrong += [f'{name} of {row["path"]}: {row[name]}' for name in row
+                  if name.startswith(('lost_', 'dropped_')) and row[name]]
     return wrong
 
 

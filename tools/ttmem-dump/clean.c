@@ -116,10 +116,15 @@ static bool name_is_same(
 static void leftover_remove(struct clean *clean, const char *name,
 	const struct dump_leftover *leftover)
 {
+	char safe[DUMP_PLACE_SIZE];
+	int error;
+
 	if (!clean->dry_run &&
 		(!name_is_same(clean, name, leftover->inode) ||
 			unlinkat(clean->own->fd, name, 0) < 0)) {
-		ttm_error("%s/%s: %s", clean->own->name, name, strerror(errno));
+		error = errno;
+		ttm_text_escape(name, safe, sizeof(safe));
+		ttm_error("%s/%s: %s", clean->own->name, safe, strerror(error));
 		clean->failed++;
 		return;
 	}

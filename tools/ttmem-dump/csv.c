@@ -13,7 +13,7 @@
 static void separate(struct dump_csv *csv)
 {
 	if (csv->cells++)
-		fputc(',', csv->file);
+		putc_unlocked(',', csv->file);
 }
 
 /* Their wide forms, too, which some take for the same. */
@@ -31,18 +31,18 @@ static bool is_formula(const char *text)
 
 void dump_csv_safe(struct dump_csv *csv, const char *text)
 {
-	const char *at;
+	const char *quote;
 
 	separate(csv);
-	fputc('"', csv->file);
+	putc_unlocked('"', csv->file);
 	if (is_formula(text))
-		fputc('\'', csv->file);
-	for (at = text; *at; at++) {
-		if (*at == '"')
-			fputc('"', csv->file);
-		fputc(*at, csv->file);
+		putc_unlocked('\'', csv->file);
+	for (; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
+		fwrite_unlocked(text, 1, (size_t)(quote - text), csv->file);
+		fputs_unlocked("\"\"", csv->file);
 	}
-	fputc('"', csv->file);
+	fputs_unlocked(text, csv->file);
+	putc_unlocked('"', csv->file);
 }
 
 void dump_csv_text(struct dump_csv *csv, const char *text)
@@ -85,6 +85,6 @@ void dump_csv_flag(struct dump_csv *csv, uint64_t flag)
 
 void dump_csv_end(struct dump_csv *csv)
 {
-	fputc('\n', csv->file);
+	putc_unlocked('\n', csv->file);
 	csv->cells = 0;
 }

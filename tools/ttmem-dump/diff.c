@@ -126,7 +126,7 @@ static int processes_collect(
 	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
 	size_t len = ttmem_snapshot_processes_len(snapshot), i;
 	char name[DUMP_NAME_SIZE], key[DUMP_CELL_SIZE];
-	struct ttmem_sums sums;
+	const struct ttmem_sums *sums;
 	unsigned f;
 	int r = 0;
 
@@ -139,9 +139,9 @@ static int processes_collect(
 		for (f = 0; f < TTMEM_FIGURES; f++) {
 			if (!dump_filter_has_figure(&diff->filter, f))
 				continue;
-			dump_process_sums(selection, i, f, &sums);
-			bytes += sums.live_bytes + sums.orphaned_bytes;
-			objects += sums.live_objects + sums.orphaned_objects;
+			sums = dump_selection_sums(selection, i, f);
+			bytes += sums->live_bytes + sums->orphaned_bytes;
+			objects += sums->live_objects + sums->orphaned_objects;
 		}
 		if (!objects &&
 			dump_process_is_retired(

@@ -69,12 +69,22 @@ struct dump_selection {
 	const struct dump_filter *filter;
 	bool *devices;   /* by index */
 	bool *processes; /* by index */
+	/* Of each process on the selected devices; TTMEM_FIGURES for each. */
+	struct ttmem_sums *sums;
 };
 
 /* Returns 0 or -ENOMEM. Both arguments must outlive it. */
 int dump_selection_make(const struct ttmem_snapshot *snapshot,
 	const struct dump_filter *filter, struct dump_selection *ret_selection);
 void dump_selection_free(struct dump_selection *selection);
+
+/*
+ * A figure of a process over all its selected devices; its peak is unknown: peaks do
+ * not add up. The index must be one of a process.
+ */
+const struct ttmem_sums *dump_selection_sums(
+	const struct dump_selection *selection, uint64_t process,
+	unsigned figure);
 
 /* Constant time. An index that is none is in no selection of some, but in all. */
 bool dump_selection_has_device(

@@ -20,6 +20,7 @@ struct seen {
 struct grouping {
 	unsigned keys;
 	struct dump_group *groups;
+	uint64_t *hashes; /* of their keys */
 	size_t len;
 	size_t room;
 	struct seen table; /* index of a group + 1 */
@@ -90,24 +91,6 @@ static uint64_t key_hash(const struct dump_group *key)
 	return mix(hash, key->scope != NULL);
 }
 
-/* Of the group's own row: keys not asked for count as in key_of(). */
-static uint64_t group_hash(
-	const struct grouping *grouping, const struct dump_group *group)
-{
-	struct ttmem_object_row object;
-	struct dump_group key;
-
-	memset(&object, 0, sizeof(object));
-	object.device = group->device;
-	object.process = group->process;
-	object.figure = group->figure;
-	object.leak_class = group->leak_class;
-	object.bytes = group->size;
-	object.scope = group->scope;
-	key_of(grouping, &object, &key);
-	return key_hash(&key);
-}
-
 static int table_grow(struct grouping *grouping)
 {
 	struct seen fresh;
@@ -116,8 +99,7 @@ static int table_grow(struct grouping *grouping)
 	if (seen_make(&fresh, grouping->table.size * 2) < 0)
 		return -ENOMEM;
 	for (i = 0; i < grouping->len; i++) {
-		at = group_hash(grouping, &grouping->groups[i]) &
-			(fresh.size - 1);
+		at = grouping->hashes[i] & (fresh.size - 1);
 		while (fresh.entries[at])
 			at = (at + 1) & (fresh.size - 1);
 		fresh.entries[at] = i + 1;
@@ -127,26 +109,39 @@ static int table_grow(struct grouping *grouping)
 	return 0;
 }
 
-static int group_append(struct grouping *grouping,
-	const struct ttmem_object_row *object, uint64_t index)
+static int groups_grow(struct grouping *grouping)
 {
-	struct dump_group *groups = grouping->groups;
 	size_t room = grouping->room ? 2 * grouping->room : FIRST_LEN;
+	struct dump_group *groups;
+	uint64_t *hashes;
 
-	if (grouping->len == grouping->room) {
-		groups = realloc(groups, room * sizeof(*groups));
-		if (!groups)
-			return -ENOMEM;
-		grouping->groups = groups;
-		grouping->room = room;
-	}
-	groups[grouping->len++] = (struct dump_group){
+	groups = realloc(grouping->groups, room * sizeof(*groups));
+	if (!groups)
+		return -ENOMEM;
+	grouping->groups = groups;
+	hashes = realloc(grouping->hashes, room * sizeof(*hashes));
+	if (!hashes)
+		return -ENOMEM;
+	grouping->hashes = hashes;
+	grouping->room = room;
+	return 0;
+}
+
+static int group_append(struct grouping *grouping,
+	const struct ttmem_object_row *object, uint64_t index, uint64_t hash)
+{
+	if (grouping->len == grouping->room && groups_grow(grouping) < 0)
+		return -ENOMEM;
+	grouping->hashes[grouping->len] = hash;
+	grouping->groups[grouping->len++] = (struct dump_group){
 		.device = object->device,
 		.process = object->process,
 		.figure = object->figure,
 		.leak_class = object->leak_class,
 		.size = object->bytes,
 		.scope = object->scope,
+		.devices = 1,
+		.processes = 1,
 		.age_ns = TTMEM_UNKNOWN,
 		.first = index,
 	};
@@ -158,23 +153,23 @@ static struct dump_group *group_find(struct grouping *grouping,
 	const struct ttmem_object_row *object, uint64_t index)
 {
 	struct dump_group key;
-	size_t at;
+	uint64_t hash;
+	size_t at, i;
 
 	if (2 * grouping->len >= grouping->table.size &&
 		table_grow(grouping) < 0)
 		return NULL;
 	key_of(grouping, object, &key);
-	at = key_hash(&key) & (grouping->table.size - 1);
-	while (grouping->table.entries[at]) {
-		struct dump_group
-			*group = &grouping->groups[grouping->table.entries[at] -
-				1];
-
-		if (key_is_same(grouping, &key, group))
-			return group;
-		at = (at + 1) & (grouping->table.size - 1);
+	hash = key_hash(&key);
+	at = hash & (grouping->table.size - 1);
+	for (; grouping->table.entries[at];
+		at = (at + 1) & (grouping->table.size - 1)) {
+		i = grouping->table.entries[at] - 1;
+		if (grouping->hashes[i] == hash &&
+			key_is_same(grouping, &key, &grouping->groups[i]))
+			return &grouping->groups[i];
 	}
-	if (group_append(grouping, object, index) < 0)
+	if (group_append(grouping, object, index, hash) < 0)
 		return NULL;
 	grouping->table.entries[at] = grouping->len;
 	return &grouping->groups[grouping->len - 1];
@@ -230,14 +225,18 @@ static int object_add(struct grouping *grouping,
 {
 	struct dump_group *group = group_find(grouping, object, index);
 	const struct ttmem_object_row *first;
-	int device, process;
+	int device = 0, process = 0;
 	size_t number;
 
 	if (!group)
 		return -ENOMEM;
+	/* Those of the first object count already. */
 	number = (size_t)(group - grouping->groups);
-	device = pair_add(&grouping->pairs, number, 0, object->device);
-	process = pair_add(&grouping->pairs, number, 1, object->process);
+	if (object->device != group->device)
+		device = pair_add(&grouping->pairs, number, 0, object->device);
+	if (object->process != group->process)
+		process = pair_add(
+			&grouping->pairs, number, 1, object->process);
 	if (device < 0 || process < 0)
 		return -ENOMEM;
 	if (device && group->devices < DUMP_GROUP_SOME)
@@ -306,6 +305,7 @@ int dump_groups_make(const struct dump_selection *selection, unsigned keys,
 		r = seen_make(&grouping.pairs, FIRST_LEN);
 	if (r == 0)
 		r = grouping_fill(&grouping, selection, wants, context);
+	free(grouping.hashes);
 	free(grouping.table.entries);
 	free(grouping.pairs.entries);
 	if (r < 0) {

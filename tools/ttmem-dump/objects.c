@@ -62,10 +62,16 @@ unsigned dump_keys_parse(const char *option, const char *value)
 
 /* -- the largest ones ------------------------------------------------------------ */
 
+/* What an object is sorted by, close together: there may be a million. */
+struct entry {
+	uint64_t bytes;
+	uint64_t age_ns;
+	uint64_t index;
+};
+
 /* The wanted objects found so far: a heap with the least of them on top. */
 struct largest {
-	const struct ttmem_snapshot *snapshot;
-	uint64_t *heap;
+	struct entry *heap;
 	size_t len;
 };
 
@@ -75,32 +81,31 @@ static uint64_t known_or_0(uint64_t value)
 }
 
 /* Larger first, then older first, then as listed. */
-static bool is_before(
-	const struct ttmem_snapshot *snapshot, uint64_t a, uint64_t b)
+static bool is_before(const struct entry *a, const struct entry *b)
 {
-	const struct ttmem_object_row *one = ttmem_snapshot_object(snapshot, a);
-	const struct ttmem_object_row *other = ttmem_snapshot_object(
-		snapshot, b);
-
-	if (one->bytes != other->bytes)
-		return known_or_0(one->bytes) > known_or_0(other->bytes);
-	if (one->age_ns != other->age_ns)
-		return known_or_0(one->age_ns) > known_or_0(other->age_ns);
-	return a < b;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes;
+	if (a->age_ns != b->age_ns)
+		return a->age_ns > b->age_ns;
+	return a->index < b->index;
 }
 
-static void heap_sink(struct largest *largest, size_t at, size_t len)
+static int entry_compare(const void *a, const void *b)
 {
-	uint64_t *heap = largest->heap;
-	uint64_t item = heap[at];
-	size_t child;
+	return is_before(a, b) ? -1 : 1; /* no two are equal */
+}
 
-	while ((child = 2 * at + 1) < len) {
-		if (child + 1 < len &&
-			is_before(largest->snapshot, heap[child],
-				heap[child + 1]))
+static void heap_sink(struct largest *largest)
+{
+	struct entry *heap = largest->heap;
+	struct entry item = heap[0];
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < largest->len) {
+		if (child + 1 < largest->len &&
+			is_before(&heap[child], &heap[child + 1]))
 			child++;
-		if (!is_before(largest->snapshot, item, heap[child]))
+		if (!is_before(&item, &heap[child]))
 			break;
 		heap[at] = heap[child];
 		at = child;
@@ -108,39 +113,26 @@ static void heap_sink(struct largest *largest, size_t at, size_t len)
 	heap[at] = item;
 }
 
-static void heap_add(struct largest *largest, size_t most, uint64_t index)
+static void heap_add(
+	struct largest *largest, size_t most, const struct entry *entry)
 {
 	size_t at, parent;
-	uint64_t *heap = largest->heap;
+	struct entry *heap = largest->heap;
 
 	if (largest->len == most) {
-		if (is_before(largest->snapshot, index, heap[0])) {
-			heap[0] = index;
-			heap_sink(largest, 0, largest->len);
+		if (is_before(entry, &heap[0])) {
+			heap[0] = *entry;
+			heap_sink(largest);
 		}
 		return;
 	}
 	for (at = largest->len++; at; at = parent) {
 		parent = (at - 1) / 2;
-		if (!is_before(largest->snapshot, heap[parent], index))
+		if (!is_before(&heap[parent], entry))
 			break;
 		heap[at] = heap[parent];
 	}
-	heap[at] = index;
-}
-
-/* Takes the least away from the end on. */
-static void heap_sort(struct largest *largest)
-{
-	size_t len;
-
-	for (len = largest->len; len > 1; len--) {
-		uint64_t least = largest->heap[0];
-
-		largest->heap[0] = largest->heap[len - 1];
-		heap_sink(largest, 0, len - 1);
-		largest->heap[len - 1] = least;
-	}
+	heap[at] = *entry;
 }
 
 int dump_objects_sort(const struct dump_selection *selection,
@@ -149,23 +141,33 @@ int dump_objects_sort(const struct dump_selection *selection,
 {
 	const struct ttmem_snapshot *snapshot = selection->snapshot;
 	size_t all = ttmem_snapshot_objects_len(snapshot), i;
-	struct largest largest = { snapshot, NULL, 0 };
+	struct largest largest = { NULL, 0 };
+	uint64_t *indices;
 
 	if (most > all)
 		most = all;
 	largest.heap = malloc((most + 1) * sizeof(*largest.heap));
-	if (!largest.heap)
+	indices = malloc((most + 1) * sizeof(*indices));
+	if (!largest.heap || !indices) {
+		free(largest.heap);
+		free(indices);
 		return -ENOMEM;
-	for (i = 0; most && i < all; i++) {
-		const struct ttmem_object_row *object = ttmem_snapshot_object(
-			snapshot, i);
-
-		if (dump_selection_has_object(selection, object) &&
-			(!wants || wants(context, object)))
-			heap_add(&largest, most, i);
 	}
-	heap_sort(&largest);
-	*ret_indices = largest.heap;
+	for (i = 0; most && i < all; i++) {
+		const struct ttmem_object_row *o = ttmem_snapshot_object(
+			snapshot, i);
+		const struct entry entry = { known_or_0(o->bytes),
+			known_or_0(o->age_ns), i };
+
+		if (dump_selection_has_object(selection, o) &&
+			(!wants || wants(context, o)))
+			heap_add(&largest, most, &entry);
+	}
+	qsort(largest.heap, largest.len, sizeof(*largest.heap), entry_compare);
+	for (i = 0; i < largest.len; i++)
+		indices[i] = largest.heap[i].index;
+	free(largest.heap);
+	*ret_indices = indices;
 	*ret_len = largest.len;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "render.h"
 
 #define CONTAINER_DIGITS 12u
+#define DEVICES_LISTED 64u
 
 const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 	uint64_t index, char buffer[static DUMP_NAME_SIZE])
@@ -85,40 +86,31 @@ const char *dump_command_line(const struct ttmem_process_row *process,
 	return buffer;
 }
 
-static bool share_is_first(const struct ttmem_snapshot *snapshot, size_t index)
-{
-	const struct ttmem_share_row *share = ttmem_snapshot_share(
-		snapshot, index);
-	size_t i;
-
-	for (i = 0; i < index; i++) {
-		const struct ttmem_share_row *other = ttmem_snapshot_share(
-			snapshot, i);
-
-		if (other->process == share->process &&
-			other->device == share->device)
-			return false;
-	}
-	return true;
-}
-
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
 	uint64_t process, char buffer[static DUMP_NAME_SIZE])
 {
-	size_t len = ttmem_snapshot_shares_len(snapshot), length = 0, i;
+	size_t len = ttmem_snapshot_shares_len(snapshot), length = 0, i, n = 0,
+	       k;
+	uint64_t listed[DEVICES_LISTED];
 	char name[DUMP_CELL_SIZE];
 
 	for (i = 0; i < len; i++) {
 		const struct ttmem_share_row *share = ttmem_snapshot_share(
 			snapshot, i);
 
-		if (share->process != process || !share_is_first(snapshot, i))
+		if (share->process != process)
 			continue;
+		for (k = 0; k < n && listed[k] != share->device; k++)
+			;
+		if (k < n)
+			continue; /* under another number already */
 		dump_device_name(snapshot, share->device, name, sizeof(name));
-		if (length + strlen(name) + 5 >= DUMP_NAME_SIZE) {
+		if (n == DEVICES_LISTED ||
+			length + strlen(name) + 5 >= DUMP_NAME_SIZE) {
 			memcpy(buffer + length, ",...", 5);
 			return buffer;
 		}
+		listed[n++] = share->device;
 		length += (size_t)snprintf(buffer + length,
 			DUMP_NAME_SIZE - length, "%s%s", length ? "," : "",
 			name);
@@ -126,37 +118,4 @@ const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
 	if (length == 0)
 		memcpy(buffer, "-", 2);
 	return buffer;
-}
-
-void dump_process_sums(const struct dump_selection *selection, uint64_t process,
-	unsigned figure, struct ttmem_sums *ret_sums)
-{
-	size_t len = ttmem_snapshot_shares_len(selection->snapshot), i;
-	struct ttmem_sums sums;
-
-	memset(&sums, 0, sizeof(sums));
-	for (i = 0; i < len; i++) {
-		const struct ttmem_share_row *share = ttmem_snapshot_share(
-			selection->snapshot, i);
-		const struct ttmem_sums *f = &share->figures[figure];
-
-		if (share->process != process ||
-			!dump_selection_has_share(selection, share))
-			continue;
-		sums.live_bytes = dump_add(sums.live_bytes, f->live_bytes);
-		sums.live_objects = dump_add(
-			sums.live_objects, f->live_objects);
-		sums.orphaned_bytes = dump_add(
-			sums.orphaned_bytes, f->orphaned_bytes);
-		sums.orphaned_objects = dump_add(
-			sums.orphaned_objects, f->orphaned_objects);
-		sums.alloc_objects = dump_add(
-			sums.alloc_objects, f->alloc_objects);
-		sums.alloc_bytes = dump_add(sums.alloc_bytes, f->alloc_bytes);
-		sums.free_objects = dump_add(
-			sums.free_objects, f->free_objects);
-		sums.free_bytes = dump_add(sums.free_bytes, f->free_bytes);
-	}
-	sums.peak_bytes = TTMEM_UNKNOWN; /* peaks do not add up */
-	*ret_sums = sums;
 }

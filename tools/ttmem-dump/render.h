@@ -52,8 +52,4 @@ const char *dump_command_line(const struct ttmem_process_row *process,
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
 	uint64_t process, char buffer[static DUMP_NAME_SIZE]);
 
-/* A figure of a process over all its selected devices. */
-void dump_process_sums(const struct dump_selection *selection, uint64_t process,
-	unsigned figure, struct ttmem_sums *ret_sums);
-
 #endif

@@ -162,7 +162,7 @@ static void process_add(struct sheet *sheet, size_t index)
 		report->snapshot, index);
 	struct dump_csv *csv = &sheet->csv;
 	char text[COMMAND_SIZE], name[DUMP_NAME_SIZE], user[DUMP_CELL_SIZE];
-	struct ttmem_sums sums;
+	const struct ttmem_sums *sums;
 	unsigned f, orphaned;
 
 	dump_csv_text(csv, sheet->time);
@@ -182,10 +182,11 @@ static void process_add(struct sheet *sheet, size_t index)
 			if (!dump_filter_has_figure(
 				    &report->options->filter, f))
 				continue;
-			dump_process_sums(&report->selection, index, f, &sums);
+			sums = dump_selection_sums(
+				&report->selection, index, f);
 			dump_csv_number(csv,
-				orphaned ? sums.orphaned_bytes :
-					   sums.live_bytes);
+				orphaned ? sums->orphaned_bytes :
+					   sums->live_bytes);
 		}
 	dump_csv_text(csv, p->comm);
 	dump_csv_text(csv, p->cgroup);

@@ -163,7 +163,8 @@ static const struct numbers *numbers_find(
 
 static int text_write(const struct thinning *t, const char *text, size_t size)
 {
-	return fwrite(text, 1, size, t->report->file) == size ? 0 : -EIO;
+	return fwrite_unlocked(text, 1, size, t->report->file) == size ? 0 :
+									 -EIO;
 }
 
 static int number_write(
@@ -238,19 +239,20 @@ static int row_end(struct thinning *t)
 }
 
 /* One more for the zero behind it. */
-static int row_add(struct thinning *t, char c)
+static int row_add(struct thinning *t, const char *bytes, size_t size)
 {
-	size_t room = t->row_room ? 2 * t->row_room : 4096;
+	size_t room = 2 * (t->row_len + size) + 4096;
 	char *row;
 
-	if (t->row_len + 1 >= t->row_room) {
+	if (t->row_len + size >= t->row_room) {
 		row = realloc(t->row, room);
 		if (!row)
 			return -ENOMEM;
 		t->row = row;
 		t->row_room = room;
 	}
-	t->row[t->row_len++] = c;
+	memcpy(t->row + t->row_len, bytes, size);
+	t->row_len += size;
 	t->row[t->row_len] = '\0';
 	return 0;
 }
@@ -307,19 +309,45 @@ static int char_take(struct thinning *t, char c)
 	}
 	if (between)
 		return 0;
-	r = row_add(t, c);
+	r = row_add(t, &c, 1);
 	if (r == 0 && closes && t->depth == 2)
 		r = row_end(t);
 	return r;
 }
 
+/* How much inside a row is neither structure nor the end of a string. */
+static size_t run_length(
+	const struct thinning *t, const char *bytes, size_t size)
+{
+	size_t i = 0;
+
+	if (!in_table(t) || t->depth < 3 || t->escaped)
+		return 0;
+	if (t->in_string)
+		for (; i < size && bytes[i] != '"' && bytes[i] != '\\'; i++)
+			;
+	else
+		for (; i < size && bytes[i] != '"' && bytes[i] != '{' &&
+			bytes[i] != '}' && bytes[i] != '[' && bytes[i] != ']';
+			i++)
+			;
+	return i;
+}
+
 static int thinning_take(void *context, const char *bytes, size_t size)
 {
-	size_t i;
+	struct thinning *t = context;
+	size_t i = 0, run;
 	int r = 0;
 
-	for (i = 0; r == 0 && i < size; i++)
-		r = char_take(context, bytes[i]);
+	while (r == 0 && i < size) {
+		run = run_length(t, bytes + i, size - i);
+		if (run)
+			r = row_add(t, bytes + i, run);
+		else
+			r = char_take(t, bytes[i]);
+		i += run ? run : 1;
+	}
 	return r;
 }
 

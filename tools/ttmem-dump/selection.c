@@ -69,20 +69,69 @@ static void selection_fill(struct dump_selection *selection)
 			filter, ttmem_snapshot_process(snapshot, i));
 }
 
+static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
+{
+	sums->live_bytes = dump_add(sums->live_bytes, more->live_bytes);
+	sums->live_objects = dump_add(sums->live_objects, more->live_objects);
+	sums->orphaned_bytes = dump_add(
+		sums->orphaned_bytes, more->orphaned_bytes);
+	sums->orphaned_objects = dump_add(
+		sums->orphaned_objects, more->orphaned_objects);
+	sums->alloc_objects = dump_add(
+		sums->alloc_objects, more->alloc_objects);
+	sums->alloc_bytes = dump_add(sums->alloc_bytes, more->alloc_bytes);
+	sums->free_objects = dump_add(sums->free_objects, more->free_objects);
+	sums->free_bytes = dump_add(sums->free_bytes, more->free_bytes);
+	sums->peak_bytes = TTMEM_UNKNOWN;
+}
+
+static void sums_fill(struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
+	const struct ttmem_share_row *share;
+	unsigned f;
+
+	for (i = 0; i < ttmem_snapshot_shares_len(snapshot); i++) {
+		share = ttmem_snapshot_share(snapshot, i);
+		if (share->process >= processes ||
+			!dump_selection_has_share(selection, share))
+			continue;
+		for (f = 0; f < TTMEM_FIGURES; f++)
+			sums_add(
+				&selection
+					 ->sums[share->process * TTMEM_FIGURES +
+						 f],
+				&share->figures[f]);
+	}
+}
+
+const struct ttmem_sums *dump_selection_sums(
+	const struct dump_selection *selection, uint64_t process,
+	unsigned figure)
+{
+	return &selection->sums[process * TTMEM_FIGURES + figure];
+}
+
 int dump_selection_make(const struct ttmem_snapshot *snapshot,
 	const struct dump_filter *filter, struct dump_selection *ret_selection)
 {
-	struct dump_selection selection = { snapshot, filter, NULL, NULL };
+	struct dump_selection selection = { snapshot, filter, NULL, NULL,
+		NULL };
 
 	selection.devices = calloc(ttmem_snapshot_devices_len(snapshot) + 1,
 		sizeof(*selection.devices));
 	selection.processes = calloc(ttmem_snapshot_processes_len(snapshot) + 1,
 		sizeof(*selection.processes));
-	if (!selection.devices || !selection.processes) {
+	selection.sums = calloc(
+		(ttmem_snapshot_processes_len(snapshot) + 1) * TTMEM_FIGURES,
+		sizeof(*selection.sums));
+	if (!selection.devices || !selection.processes || !selection.sums) {
 		dump_selection_free(&selection);
 		return -ENOMEM;
 	}
 	selection_fill(&selection);
+	sums_fill(&selection);
 	*ret_selection = selection;
 	return 0;
 }
@@ -91,8 +140,10 @@ void dump_selection_free(struct dump_selection *selection)
 {
 	free(selection->devices);
 	free(selection->processes);
+	free(selection->sums);
 	selection->devices = NULL;
 	selection->processes = NULL;
+	selection->sums = NULL;
 }
 
 bool dump_selection_has_device(

@@ -41,7 +41,7 @@ static bool process_is_listed(
 static uint32_t figures_used(const struct dump_report *report, bool retired)
 {
 	size_t len = ttmem_snapshot_processes_len(report->snapshot), i;
-	struct ttmem_sums sums;
+	const struct ttmem_sums *sums;
 	uint32_t used = 0;
 	unsigned f;
 
@@ -49,11 +49,11 @@ static uint32_t figures_used(const struct dump_report *report, bool retired)
 		if (!process_is_listed(report, i, retired))
 			continue;
 		for (f = 0; f < TTMEM_FIGURES; f++) {
-			dump_process_sums(&report->selection, i, f, &sums);
+			sums = dump_selection_sums(&report->selection, i, f);
 			if (dump_filter_has_figure(
 				    &report->options->filter, f) &&
-				(retired ? sums.orphaned_bytes :
-					   sums.live_bytes))
+				(retired ? sums->orphaned_bytes :
+					   sums->live_bytes))
 				used |= 1u << f;
 		}
 	}
@@ -63,15 +63,15 @@ static uint32_t figures_used(const struct dump_report *report, bool retired)
 static void figures_add(const struct dump_report *report, uint32_t used,
 	size_t index, bool retired, struct dump_table *table)
 {
-	struct ttmem_sums sums;
+	const struct ttmem_sums *sums;
 	unsigned f;
 
 	for (f = 0; f < TTMEM_FIGURES; f++) {
 		if (!(used >> f & 1))
 			continue;
-		dump_process_sums(&report->selection, index, f, &sums);
+		sums = dump_selection_sums(&report->selection, index, f);
 		dump_add_bytes(report, table,
-			retired ? sums.orphaned_bytes : sums.live_bytes);
+			retired ? sums->orphaned_bytes : sums->live_bytes);
 	}
 }
 
