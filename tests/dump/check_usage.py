@@ -17,7 +17,7 @@ from dumps import has, run
 import serve
 
 ROOT = os.environ['SOURCE_ROOT']
-COMMANDS = ('report', 'diff', 'doctor', 'clean', 'schema')
+COMMANDS = ('report', 'check', 'run', 'diff', 'doctor', 'clean', 'schema')
 WRONG = (
     ('nonsense',),
     ('--nonsense',),
@@ -56,6 +56,24 @@ WRONG = (
     ('--format', 'csv', '--table', 'rows'),
     ('--format', 'json', '--top', '3'),
     ('--format', 'json', '--group-by', 'kind'),
+    ('check', 'more'),
+    ('check', '--errors-for', 'lost'),
+    ('check', '--errors-for', ''),
+    ('check', '--ignore-kind', 'sram'),
+    ('check', '--max', 'dram'),
+    ('check', '--max', 'dram=much'),
+    ('check', '--max-peak', 'sram=1'),
+    ('check', '--settle', '-1'),
+    ('check', '--wait-pid', '0'),
+    ('check', '--format', 'csv'),
+    ('check', '--update-baseline'),
+    ('check', '--strict-suppressions'),
+    ('check', '--format', 'json', '--gen-suppressions'),
+    ('check', '--from', 'file', '--ack'),
+    ('run',),
+    ('run', '--'),
+    ('run', '--from', 'file', '--', 'true'),
+    ('run', '--wait-pid', '1', '--', 'true'),
     ('diff',),
     ('diff', 'one'),
     ('diff', 'one', 'two', 'three'),

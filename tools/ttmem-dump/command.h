@@ -15,10 +15,12 @@ struct dump_command {
 	const char *text; /* what it does, for --help */
 };
 
+dump_main dump_check_main;
 dump_main dump_clean_main;
 dump_main dump_diff_main;
 dump_main dump_doctor_main;
 dump_main dump_report_main;
+dump_main dump_run_main;
 dump_main dump_schema_main;
 
 #endif

@@ -13,6 +13,9 @@
 
 struct gaps {
 	const struct ttmem_snapshot *snapshot;
+	const struct ttmem_snapshot
+		*before;       /* NULL: all that is there is new */
+	const uint8_t *run_id; /* NULL: everybody */
 	dump_gap_tell *tell;
 	void *context;
 	uint64_t len;
@@ -48,14 +51,45 @@ static const char *escaped(const char *text, char buffer[static NAME_SIZE])
 	return ttm_text_escape(text ? text : "-", buffer, NAME_SIZE);
 }
 
+/* What was there before is not this run's. */
+static bool is_more(uint64_t now, uint64_t before)
+{
+	return is_some(now) && number(now) > number(before);
+}
+
+static bool is_ours(const struct gaps *gaps, const uint8_t run_id[16])
+{
+	return !gaps->run_id || memcmp(gaps->run_id, run_id, 16) == 0;
+}
+
+static const struct ttmem_directory_row *directory_before(
+	const struct gaps *gaps, const struct ttmem_directory_row *now)
+{
+	static const struct ttmem_directory_row none;
+	const struct ttmem_directory_row *d;
+	size_t i;
+
+	for (i = 0; gaps->before &&
+		i < ttmem_snapshot_directories_len(gaps->before);
+		i++) {
+		d = ttmem_snapshot_directory(gaps->before, i);
+		if (d->device == now->device && d->inode == now->inode)
+			return d;
+	}
+	return &none;
+}
+
 static void directories_look(struct gaps *gaps)
 {
-	const struct ttmem_directory_row *d;
+	const struct ttmem_directory_row *d, *b;
 	char path[NAME_SIZE];
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_directories_len(gaps->snapshot); i++) {
 		d = ttmem_snapshot_directory(gaps->snapshot, i);
+		if (gaps->run_id && d->own == 0)
+			continue;
+		b = directory_before(gaps, d);
 		escaped(d->path, path);
 		if (d->state == TTMEM_DIRECTORY_HELD)
 			gap_add(gaps, "%s: served by another ttmemd (pid %llu)",
@@ -63,20 +97,21 @@ static void directories_look(struct gaps *gaps)
 		else if (d->state == TTMEM_DIRECTORY_REFUSED)
 			gap_add(gaps, "%s: not served: %s", path,
 				strerror((int)number(d->error)));
-		if (is_some(d->lost_segments) || is_some(d->lost_objects))
+		if (is_more(d->lost_segments, b->lost_segments) ||
+			is_more(d->lost_objects, b->lost_objects))
 			gap_add(gaps,
 				"%s: at least %llu objects (%llu bytes) of %llu "
 				"processes were removed before ttmemd read them",
 				path, number(d->lost_objects),
 				number(d->lost_bytes),
 				number(d->lost_segments));
-		if (is_some(d->lost_markers))
+		if (is_more(d->lost_markers, b->lost_markers))
 			gap_add(gaps,
 				"%s: at least %llu more processes could not be "
 				"tracked",
 				path, number(d->lost_markers));
-		if (is_some(d->dropped_processes) ||
-			is_some(d->dropped_objects))
+		if (is_more(d->dropped_processes, b->dropped_processes) ||
+			is_more(d->dropped_objects, b->dropped_objects))
 			gap_add(gaps,
 				"%s: %llu objects (%llu bytes) of %llu retired "
 				"processes were dropped for room",
@@ -95,6 +130,8 @@ static void processes_look(struct gaps *gaps)
 
 	for (i = 0; i < ttmem_snapshot_processes_len(gaps->snapshot); i++) {
 		p = ttmem_snapshot_process(gaps->snapshot, i);
+		if (!is_ours(gaps, p->run_id))
+			continue;
 		events = 0;
 		bytes = 0;
 		/* Without a name only the attribution is lost. */
@@ -126,11 +163,17 @@ static void files_look(struct gaps *gaps)
 
 	for (i = 0; i < ttmem_snapshot_quarantine_len(gaps->snapshot); i++) {
 		q = ttmem_snapshot_quarantined(gaps->snapshot, i);
+		if (gaps->before &&
+			q->time_ns <
+				ttmem_snapshot_info(gaps->before)->monotonic_ns)
+			continue;
 		gap_add(gaps, "%s: quarantined: %s", escaped(q->name, name),
 			escaped(q->reason, reason));
 	}
 	for (i = 0; i < ttmem_snapshot_untracked_len(gaps->snapshot); i++) {
 		u = ttmem_snapshot_untracked(gaps->snapshot, i);
+		if (!is_ours(gaps, u->run_id))
+			continue;
 		gap_add(gaps, "pid %llu%s could not be tracked: %s",
 			number(u->pid), u->alive == 0 ? " (gone)" : "",
 			strerror((int)number(u->error)));
@@ -141,34 +184,49 @@ static void health_look(struct gaps *gaps)
 {
 	const struct ttmem_health_row *h = ttmem_snapshot_health(
 		gaps->snapshot);
+	const struct ttmem_health_row *b = gaps->before ?
+		ttmem_snapshot_health(gaps->before) :
+		NULL;
 	const struct {
 		uint64_t count;
+		uint64_t before;
 		const char *text;
 	} found[] = {
-		{ h ? h->over_limit : 0, "segments beyond its limits" },
-		{ h ? h->open_errors : 0, "segments that it could not read" },
-		{ h ? h->retire_errors : 0,
+		{ h ? h->over_limit : 0, b ? b->over_limit : 0,
+			"segments beyond its limits" },
+		{ h ? h->open_errors : 0, b ? b->open_errors : 0,
+			"segments that it could not read" },
+		{ h ? h->retire_errors : 0, b ? b->retire_errors : 0,
 			"processes that it could not retire" },
-		{ h ? h->publish_errors : 0, "publications that failed" },
-		{ h ? h->memory_errors : 0, "times without memory" },
+		{ h ? h->publish_errors : 0, b ? b->publish_errors : 0,
+			"publications that failed" },
+		{ h ? h->memory_errors : 0, b ? b->memory_errors : 0,
+			"times without memory" },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(found) / sizeof(found[0]); i++)
-		if (is_some(found[i].count))
+		if (is_more(found[i].count, found[i].before))
 			gap_add(gaps, "ttmemd: %llu %s",
 				(unsigned long long)found[i].count,
 				found[i].text);
 }
 
-uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
-	void *context)
+uint64_t dump_gaps_of_run(const struct ttmem_snapshot *snapshot,
+	const struct ttmem_snapshot *before, const uint8_t run_id[16],
+	dump_gap_tell *tell, void *context)
 {
-	struct gaps gaps = { snapshot, tell, context, 0 };
+	struct gaps gaps = { snapshot, before, run_id, tell, context, 0 };
 
 	directories_look(&gaps);
 	processes_look(&gaps);
 	files_look(&gaps);
 	health_look(&gaps);
 	return gaps.len;
+}
+
+uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
+	void *context)
+{
+	return dump_gaps_of_run(snapshot, NULL, NULL, tell, context);
 }

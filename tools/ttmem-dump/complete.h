@@ -20,4 +20,12 @@ typedef void dump_gap_tell(void *context, const char *text);
 uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
 	void *context);
 
+/*
+ * The same for one run: only its processes, and of what cannot be told by process
+ * only what is not in `before` already, which may be NULL.
+ */
+uint64_t dump_gaps_of_run(const struct ttmem_snapshot *snapshot,
+	const struct ttmem_snapshot *before, const uint8_t run_id[16],
+	dump_gap_tell *tell, void *context);
+
 #endif

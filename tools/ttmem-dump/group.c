@@ -239,6 +239,10 @@ static int object_add(struct grouping *grouping,
 			&grouping->pairs, number, 1, object->process);
 	if (device < 0 || process < 0)
 		return -ENOMEM;
+	if (device && group->devices < DUMP_GROUP_SOME)
+		group->some_devices[group->devices] = object->device;
+	if (process && group->processes < DUMP_GROUP_SOME)
+		group->some_processes[group->processes] = object->process;
 	group->devices += (uint64_t)device;
 	group->processes += (uint64_t)process;
 	group->objects++;

@@ -18,6 +18,8 @@ enum dump_key {
 	DUMP_KEY_SIZE = 32, /* what the object takes on the device */
 };
 
+#define DUMP_GROUP_SOME 4u
+
 struct dump_group {
 	/* What its objects share; of keys not asked for, that of the first. */
 	uint64_t device;     /* index */
@@ -31,8 +33,11 @@ struct dump_group {
 	uint64_t objects;
 	uint64_t devices;   /* how many different ones */
 	uint64_t processes; /* how many different ones */
-	uint64_t age_ns;    /* of the oldest; unknown if none is known */
-	uint64_t first;     /* index of an object of it, the largest */
+	/* The first few of those, by index, as many as there are. */
+	uint64_t some_devices[DUMP_GROUP_SOME];
+	uint64_t some_processes[DUMP_GROUP_SOME];
+	uint64_t age_ns; /* of the oldest; unknown if none is known */
+	uint64_t first;  /* index of an object of it, the largest */
 };
 
 struct dump_groups {

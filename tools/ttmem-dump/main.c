@@ -11,6 +11,9 @@
 static const struct dump_command commands[] = {
 	{ "report", dump_report_main,
 		"what is on the devices, and whose it is" },
+	{ "check", dump_check_main,
+		"fail if something was left on the devices" },
+	{ "run", dump_run_main, "run a command, and check what it left" },
 	{ "diff", dump_diff_main,
 		"what came, went and grew between two reports" },
 	{ "doctor", dump_doctor_main,
@@ -34,7 +37,8 @@ static int help_print(void)
 	     "  -h, --help     this text\n"
 	     "  -V, --version\n\n"
 	     "Exit status: 0 clean, 1 failure, 2 wrong use, 3 no data or none that\n"
-	     "is current, 4 data incomplete or incompatible. See ttmem-dump(1).");
+	     "is current, 4 data incomplete or incompatible, 5 a limit or the baseline\n"
+	     "is exceeded, 23 leaks. See ttmem-dump(1).");
 	return fflush(stdout) == 0 ? TTM_EXIT_OK : TTM_EXIT_FAILURE;
 }
 

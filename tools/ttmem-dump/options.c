@@ -36,10 +36,12 @@ static const char *dir_check(const char *value)
 int dump_option_next(
 	int argc, char **argv, const char *shorts, const struct option *table)
 {
+	bool in_order = shorts[0] == '+';
 	char all[32];
 	int option;
 
-	snprintf(all, sizeof(all), ":hV%s", shorts);
+	snprintf(all, sizeof(all), "%s:hV%s", in_order ? "+" : "",
+		shorts + in_order);
 	opterr = 0; /* we speak, and once */
 	option = getopt_long(argc, argv, all, table, NULL);
 	if (option == ':')

@@ -57,7 +57,8 @@ enum dump_option {
 
 /*
  * getopt_long() that speaks as we do: a wrong option ends the program. `shorts`
- * are the command's own ones, as for getopt. Returns the option or -1.
+ * are the command's own ones, as for getopt; after a + at their start, the first
+ * argument that is no option ends them. Returns the option or -1.
  */
 int dump_option_next(
 	int argc, char **argv, const char *shorts, const struct option *table);

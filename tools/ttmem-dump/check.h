@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The leak gate, in steps: options -> judge (what counts, what is excused, what is
+ * missing) -> verdict -> text, JSON, JUnit, annotations. `run` puts a command before
+ * it.
+ */
+#ifndef TTM_DUMP_CHECK_H
+#define TTM_DUMP_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "filter.h"
+#include "group.h"
+#include "source.h"
+#include "suppress.h"
+
+#define CHECK_LIMITS_MAX 64u
+#define CHECK_FILES_MAX 16u
+#define CHECK_SUMMARY_SIZE 2048u
+
+/* Of one figure on one device. */
+struct check_limit {
+	uint32_t figures; /* 1 << enum ttmem_figure: together */
+	uint64_t bytes;
+	bool peak;
+	const char *text; /* as given: "l1=1M" */
+};
+
+/* Texts are kept, not copied. */
+struct check_options {
+	struct dump_where where;
+	struct dump_filter filter;
+	unsigned errors_for;    /* 1 << enum ttmem_class */
+	uint32_t error_figures; /* 1 << enum ttmem_figure */
+	uint32_t ignored;
+	struct check_limit limits[CHECK_LIMITS_MAX];
+	size_t limits_len;
+	const char *suppressions[CHECK_FILES_MAX];
+	size_t suppressions_len;
+	const char *baseline;
+	const char *since;
+	const char *junit;
+	const char *output;
+	const char *ttmemd; /* run: the program */
+	uint64_t settle_ns; /* unknown: not given */
+	uint64_t wait_pid;  /* 0: none */
+	bool all_kinds;
+	bool generate;
+	bool strict;
+	bool update;
+	bool ack;
+	bool github;
+	bool json;
+	bool exact;
+};
+
+/* Options of `check`; of `run` if `is_run`, up to the command. */
+void check_options_parse(
+	int argc, char **argv, bool is_run, struct check_options *ret_options);
+
+/* What is judged, where that is not everything. */
+struct check_scope {
+	const uint8_t *run_id; /* 16 bytes; NULL: all processes */
+	const struct ttmem_snapshot *before;
+	bool is_private; /* nobody else is served */
+};
+
+/* Lines for people, escaped. */
+struct check_lines {
+	char **lines;
+	size_t len;
+	bool failed; /* no memory */
+};
+
+struct check_sum {
+	uint64_t bytes;
+	uint64_t objects;
+};
+
+struct check_baseline;
+
+struct check_verdict {
+	const struct check_options *options;
+	struct check_scope scope;
+	struct ttmem_snapshot *snapshot; /* NULL: none */
+	struct dump_worth worth;
+	struct dump_groups leaks;  /* that count */
+	struct dump_groups others; /* that do not: kind or class is no error */
+	struct suppressions *suppressions;
+	struct check_baseline *baseline; /* NULL: none */
+	struct check_sum suppressed;
+	struct check_sum acknowledged;
+	struct check_sum known; /* by the baseline */
+	uint64_t leak_devices;
+	uint64_t leak_processes;
+	uint64_t devices; /* looked at */
+	uint64_t processes;
+	struct check_lines missing;  /* there are no data: 3 */
+	struct check_lines gaps;     /* they are incomplete: 4 */
+	struct check_lines exceeded; /* limits: 5 */
+	int status;                  /* enum ttm_exit */
+	char summary[CHECK_SUMMARY_SIZE];
+};
+
+__attribute__((format(printf, 2, 3))) void check_lines_add(
+	struct check_lines *lines, const char *format, ...);
+
+/*
+ * Judges what the source tells now. Returns 0; or TTM_EXIT_FAILURE, told on stderr.
+ * End it with check_verdict_free() either way.
+ */
+int check_judge(const struct check_options *options,
+	const struct check_scope *scope, struct dump_source *source,
+	struct check_verdict *ret_verdict);
+void check_verdict_free(struct check_verdict *verdict);
+
+/* Judges until it is clean, or --settle has passed. As above. */
+int check_settle(const struct check_options *options,
+	const struct check_scope *scope, struct dump_source *source,
+	struct check_verdict *ret_verdict);
+
+/* The texts behind a verdict: status and summary, from all the rest. */
+void check_summarise(struct check_verdict *verdict);
+
+/*
+ * Writes everything that was asked for, baseline and acknowledgements included.
+ * Returns the exit status.
+ */
+int check_deliver(struct check_verdict *verdict);
+
+/* Limits: exceeded ones become lines. Returns 0 or -ENOMEM. */
+int check_limits(
+	struct check_verdict *verdict, const struct dump_selection *selection);
+
+bool check_is_of_run(const struct check_scope *scope,
+	const struct ttmem_snapshot *snapshot, uint64_t process);
+
+/* -- formats -------------------------------------------------------------------- */
+
+void check_write_text(const struct check_verdict *verdict, FILE *file);
+void check_write_json(const struct check_verdict *verdict, FILE *file);
+void check_write_junit(const struct check_verdict *verdict, FILE *file);
+void check_write_github(const struct check_verdict *verdict, FILE *file);
+
+#define CHECK_RECORD_SIZE 2048u
+
+/* "orphaned dram: 3 objects of 1.00 MiB, 3.00 MiB, ...": one line, escaped. */
+const char *check_record_text(const struct check_verdict *verdict,
+	const struct dump_group *record, char buffer[static CHECK_RECORD_SIZE]);
+
+/* "0,1 and 3 more" */
+const char *check_devices_text(const struct check_verdict *verdict,
+	const struct dump_group *record, char *buffer, size_t size);
+const char *check_processes_text(const struct check_verdict *verdict,
+	const struct dump_group *record, char *buffer, size_t size);
+
+/* -- known leaks --------------------------------------------------------------------- */
+
+/* Returns 0, or TTM_EXIT_FAILURE, told on stderr. */
+int check_baseline_read(const char *path, struct check_baseline **ret_baseline);
+void check_baseline_free(struct check_baseline **baseline);
+/* Counts the object if it is known. */
+bool check_baseline_take(
+	struct check_baseline *baseline, const struct ttmem_object_row *object);
+/* More of a record than are known: lines. */
+void check_baseline_exceeded(
+	const struct check_baseline *baseline, struct check_lines *lines);
+/* Replaces the file by the leaks of the verdict. As check_baseline_read(). */
+int check_baseline_write(const char *path, const struct check_verdict *verdict);
+
+/* -- acknowledged retirements ---------------------------------------------------------- */
+
+struct check_acked;
+
+/* Of our directories under the base directory. Returns 0 or -ENOMEM. */
+int check_acked_read(
+	const struct check_options *options, struct check_acked **ret_acked);
+void check_acked_free(struct check_acked **acked);
+bool check_acked_has(const struct check_acked *acked, const uint8_t uuid[16]);
+/* Adds the retired owners of leaks. Returns 0 or TTM_EXIT_FAILURE, told. */
+int check_acked_add(const struct check_verdict *verdict);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "common/error.h"
+#include "common/text.h"
+#include "complete.h"
+
+#define RECORD_KEYS                                                            \
+	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
+#define TRIES 50
+#define TRY_NS 20000000
+
+/* What is known of a process, by its index. */
+enum mark {
+	MARK_OURS = 1,
+	MARK_ACKED = 2,
+	MARK_LEAKS = 4,
+};
+
+struct judging {
+	struct check_verdict *verdict;
+	struct dump_selection selection;
+	uint8_t *processes; /* enum mark */
+	uint8_t *devices;   /* MARK_LEAKS */
+	uint64_t since_ns;  /* allocated later; unknown: whenever */
+};
+
+void check_lines_add(struct check_lines *lines, const char *format, ...)
+{
+	char text[1024];
+	va_list arguments;
+	char **grown = realloc(lines->lines, (lines->len + 1) * sizeof(*grown));
+
+	if (!grown) {
+		lines->failed = true;
+		return;
+	}
+	lines->lines = grown;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	grown[lines->len] = strdup(text);
+	if (grown[lines->len])
+		lines->len++;
+	else
+		lines->failed = true;
+}
+
+static void lines_free(struct check_lines *lines)
+{
+	size_t i;
+
+	for (i = 0; i < lines->len; i++)
+		free(lines->lines[i]);
+	free(lines->lines);
+	memset(lines, 0, sizeof(*lines));
+}
+
+static void gap_add(void *context, const char *text)
+{
+	check_lines_add(context, "%s", text);
+}
+
+bool check_is_of_run(const struct check_scope *scope,
+	const struct ttmem_snapshot *snapshot, uint64_t process)
+{
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		snapshot, process);
+
+	return !scope->run_id ||
+		(p && memcmp(p->run_id, scope->run_id, sizeof(p->run_id)) == 0);
+}
+
+/* -- which objects --------------------------------------------------------------------- */
+
+static void sum_add(
+	struct check_sum *sum, const struct ttmem_object_row *object)
+{
+	sum->objects++;
+	if (object->bytes != TTMEM_UNKNOWN)
+		sum->bytes += object->bytes;
+}
+
+static bool object_is_asked(const struct judging *judging,
+	const struct ttmem_object_row *object, unsigned *ret_marks)
+{
+	size_t len = ttmem_snapshot_processes_len(judging->verdict->snapshot);
+
+	*ret_marks = object->process < len ?
+		judging->processes[object->process] :
+		judging->verdict->scope.run_id ? 0 :
+						 MARK_OURS;
+	if (judging->since_ns != TTMEM_UNKNOWN &&
+		object->allocated_ns <= judging->since_ns)
+		return false;
+	return *ret_marks & MARK_OURS;
+}
+
+/* A class that is not known may be any. */
+static bool object_is_error(const struct check_options *options,
+	const struct ttmem_object_row *object)
+{
+	if (object->figure < TTMEM_FIGURES &&
+		!(options->error_figures >> object->figure & 1))
+		return false;
+	return object->leak_class > TTMEM_CLASS_PERSISTENT ||
+		options->errors_for >> object->leak_class & 1;
+}
+
+static bool wants_leak(void *context, const struct ttmem_object_row *object)
+{
+	struct judging *judging = context;
+	struct check_verdict *verdict = judging->verdict;
+	const struct ttmem_process_row *p;
+	unsigned marks;
+
+	if (!object_is_asked(judging, object, &marks) ||
+		!object_is_error(verdict->options, object))
+		return false;
+	if (marks & MARK_ACKED) {
+		sum_add(&verdict->acknowledged, object);
+		return false;
+	}
+	p = ttmem_snapshot_process(verdict->snapshot, object->process);
+	if (suppressions_take(
+		    verdict->suppressions, object, p ? p->comm : NULL)) {
+		sum_add(&verdict->suppressed, object);
+		return false;
+	}
+	if (verdict->baseline &&
+		check_baseline_take(verdict->baseline, object)) {
+		sum_add(&verdict->known, object);
+		return false;
+	}
+	if (p)
+		judging->processes[object->process] |= MARK_LEAKS;
+	if (ttmem_snapshot_device(verdict->snapshot, object->device))
+		judging->devices[object->device] |= MARK_LEAKS;
+	return true;
+}
+
+static bool wants_other(void *context, const struct ttmem_object_row *object)
+{
+	const struct judging *judging = context;
+	unsigned marks;
+
+	return object_is_asked(judging, object, &marks) &&
+		!(marks & MARK_ACKED) &&
+		!object_is_error(judging->verdict->options, object);
+}
+
+/* -- preparing --------------------------------------------------------------------------- */
+
+static int processes_mark(struct judging *judging)
+{
+	struct check_verdict *verdict = judging->verdict;
+	size_t len = ttmem_snapshot_processes_len(verdict->snapshot), i;
+	const struct ttmem_process_row *p;
+	struct check_acked *acked = NULL;
+
+	if (!verdict->options->where.from &&
+		check_acked_read(verdict->options, &acked) < 0)
+		return -ENOMEM;
+	for (i = 0; i < len; i++) {
+		p = ttmem_snapshot_process(verdict->snapshot, i);
+		if (!check_is_of_run(&verdict->scope, verdict->snapshot, i) ||
+			!dump_selection_has_process(&judging->selection, i))
+			continue;
+		judging->processes[i] = MARK_OURS;
+		verdict->processes++;
+		if (acked && check_acked_has(acked, p->uuid))
+			judging->processes[i] |= MARK_ACKED;
+	}
+	check_acked_free(&acked);
+	return 0;
+}
+
+/* The last mark of that text. */
+static void since_find(struct judging *judging)
+{
+	struct check_verdict *verdict = judging->verdict;
+	const char *text = verdict->options->since;
+	const struct ttmem_mark_row *mark;
+	char safe[256];
+	size_t i;
+
+	judging->since_ns = TTMEM_UNKNOWN;
+	for (i = 0; text && i < ttmem_snapshot_marks_len(verdict->snapshot);
+		i++) {
+		mark = ttmem_snapshot_mark(verdict->snapshot, i);
+		if (mark->text && strcmp(mark->text, text) == 0 &&
+			check_is_of_run(&verdict->scope, verdict->snapshot,
+				mark->process) &&
+			(judging->since_ns == TTMEM_UNKNOWN ||
+				mark->time_ns > judging->since_ns))
+			judging->since_ns = mark->time_ns;
+	}
+	if (text && judging->since_ns == TTMEM_UNKNOWN)
+		check_lines_add(&verdict->missing, "there is no mark \"%s\"",
+			ttm_text_escape(text, safe, sizeof(safe)));
+}
+
+static void leaks_count(struct judging *judging)
+{
+	struct check_verdict *verdict = judging->verdict;
+	size_t processes = ttmem_snapshot_processes_len(verdict->snapshot);
+	size_t devices = ttmem_snapshot_devices_len(verdict->snapshot), i;
+
+	for (i = 0; i < processes; i++)
+		if (judging->processes[i] & MARK_LEAKS)
+			verdict->leak_processes++;
+	for (i = 0; i < devices; i++) {
+		if (judging->devices[i] & MARK_LEAKS)
+			verdict->leak_devices++;
+		if (dump_selection_has_device(&judging->selection, i))
+			verdict->devices++;
+	}
+}
+
+static void gaps_find(struct check_verdict *verdict)
+{
+	const struct ttmem_info_row *info = ttmem_snapshot_info(
+		verdict->snapshot);
+
+	dump_gaps_of_run(verdict->snapshot, verdict->scope.before,
+		verdict->scope.run_id, gap_add, &verdict->gaps);
+	if (info->objects_listed != 1)
+		check_lines_add(&verdict->missing, "objects are not listed");
+	else if (info->objects_consistent == 0)
+		check_lines_add(
+			&verdict->gaps, "objects changed while they were read");
+	if (verdict->scope.run_id && verdict->processes == 0)
+		check_lines_add(&verdict->missing,
+			"COMMAND never reported: it does not use libttmem, or "
+			"did nothing on a device");
+}
+
+static int snapshot_judge(struct judging *judging)
+{
+	struct check_verdict *verdict = judging->verdict;
+	int r;
+
+	judging->processes = calloc(
+		ttmem_snapshot_processes_len(verdict->snapshot) + 1, 1);
+	judging->devices = calloc(
+		ttmem_snapshot_devices_len(verdict->snapshot) + 1, 1);
+	r = judging->processes && judging->devices ? 0 : -ENOMEM;
+	if (r == 0)
+		r = processes_mark(judging);
+	if (r < 0)
+		return r;
+	since_find(judging);
+	r = dump_groups_make(&judging->selection, RECORD_KEYS, wants_leak,
+		judging, &verdict->leaks);
+	if (r == 0)
+		r = dump_groups_make(&judging->selection, RECORD_KEYS,
+			wants_other, judging, &verdict->others);
+	if (r == 0)
+		r = check_limits(verdict, &judging->selection);
+	leaks_count(judging);
+	gaps_find(verdict);
+	if (verdict->baseline)
+		check_baseline_exceeded(verdict->baseline, &verdict->exceeded);
+	return r;
+}
+
+/* -- all ------------------------------------------------------------------------------------ */
+
+static int excuses_read(struct check_verdict *verdict)
+{
+	const struct check_options *options = verdict->options;
+	int status = 0;
+	size_t i;
+
+	verdict->suppressions = calloc(1, sizeof(*verdict->suppressions));
+	if (!verdict->suppressions) {
+		ttm_error("%s", strerror(ENOMEM));
+		return TTM_EXIT_FAILURE;
+	}
+	for (i = 0; status == 0 && i < options->suppressions_len; i++)
+		status = suppressions_read(
+			verdict->suppressions, options->suppressions[i]);
+	if (status == 0 && options->baseline && !options->update)
+		status = check_baseline_read(
+			options->baseline, &verdict->baseline);
+	return status;
+}
+
+/* Objects of one moment, if ttmemd lets us. */
+static int snapshot_take(
+	struct check_verdict *verdict, struct dump_source *source)
+{
+	static const struct timespec pause = { 0, TRY_NS };
+	int tries, status = 0;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		ttmem_snapshot_free(&verdict->snapshot);
+		status = dump_source_take(source, TTMEM_SNAPSHOT_OBJECTS,
+			&verdict->snapshot, &verdict->worth);
+		if (!verdict->snapshot || verdict->worth.recorded ||
+			verdict->worth.status ||
+			ttmem_snapshot_info(verdict->snapshot)
+					->objects_consistent != 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	return status == TTM_EXIT_FAILURE ? status : 0;
+}
+
+int check_judge(const struct check_options *options,
+	const struct check_scope *scope, struct dump_source *source,
+	struct check_verdict *ret_verdict)
+{
+	struct judging judging;
+	int status, r = 0;
+
+	memset(ret_verdict, 0, sizeof(*ret_verdict));
+	memset(&judging, 0, sizeof(judging));
+	ret_verdict->options = options;
+	ret_verdict->scope = *scope;
+	judging.verdict = ret_verdict;
+	status = excuses_read(ret_verdict);
+	if (status == 0)
+		status = snapshot_take(ret_verdict, source);
+	if (status)
+		return status;
+	if (ret_verdict->snapshot) {
+		r = dump_selection_make(ret_verdict->snapshot, &options->filter,
+			&judging.selection);
+		if (r == 0)
+			r = snapshot_judge(&judging);
+		dump_selection_free(&judging.selection);
+		free(judging.processes);
+		free(judging.devices);
+	}
+	if (r < 0 || ret_verdict->missing.failed || ret_verdict->gaps.failed ||
+		ret_verdict->exceeded.failed) {
+		ttm_error("%s", strerror(ENOMEM));
+		return TTM_EXIT_FAILURE;
+	}
+	check_summarise(ret_verdict);
+	return 0;
+}
+
+void check_verdict_free(struct check_verdict *verdict)
+{
+	ttmem_snapshot_free(&verdict->snapshot);
+	dump_groups_free(&verdict->leaks);
+	dump_groups_free(&verdict->others);
+	if (verdict->suppressions)
+		suppressions_free(verdict->suppressions);
+	free(verdict->suppressions);
+	check_baseline_free(&verdict->baseline);
+	lines_free(&verdict->missing);
+	lines_free(&verdict->gaps);
+	lines_free(&verdict->exceeded);
+	memset(verdict, 0, sizeof(*verdict));
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/error.h"
+#include "proc.h"
+#include "run.h"
+
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+#define STATUS_SIGNAL 128
+#define END_TRIES 80
+#define END_MS 25
+
+/* Passed on to COMMAND. */
+static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
+	SIGUSR2 };
+
+struct running {
+	const struct run_command *command;
+	pid_t pid;  /* of COMMAND; 0: it has ended */
+	int status; /* as an exit status */
+	int signal_fd;
+	bool hurry;      /* told to end while descendants were waited for */
+	sigset_t before; /* COMMAND's mask is what ours was */
+	void (*pipe)(int);
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* -- starting ---------------------------------------------------------------------------- */
+
+static int signals_open(struct running *running)
+{
+	sigset_t set;
+	size_t i;
+
+	/* What reads our report may go: that is no reason to leave the rest. */
+	running->pipe = signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, &running->before);
+	running->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return running->signal_fd < 0 ? -1 : 0;
+}
+
+__attribute__((noreturn)) static void command_exec(
+	const struct running *running, int tell)
+{
+	const struct run_command *command = running->command;
+	int error = 0;
+
+	signal(SIGPIPE, running->pipe);
+	sigprocmask(SIG_SETMASK, &running->before, NULL);
+	if (setenv("TTMEM_ENABLED", "1", 1) < 0 ||
+		setenv("TTMEM_RUN_ID", command->run_id, 1) < 0 ||
+		(command->directory &&
+			setenv("TTMEM_DIR", command->directory, 1) < 0))
+		error = errno;
+	if (!error) {
+		execvp(command->argv[0], command->argv);
+		error = errno;
+	}
+	if (write(tell, &error, sizeof(error)) < 0)
+		error = 0; /* nobody is there to be told */
+	_exit(STATUS_NOT_FOUND);
+}
+
+/* 0, or the errno with which it could not be started. */
+static int command_start(struct running *running)
+{
+	int tell[2], error = 0;
+	ssize_t n;
+
+	if (pipe2(tell, O_CLOEXEC) < 0)
+		return errno;
+	running->pid = fork();
+	if (running->pid == 0)
+		command_exec(running, tell[1]);
+	if (running->pid < 0)
+		error = errno;
+	close(tell[1]);
+	do
+		n = read(tell[0], &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	close(tell[0]);
+	return error;
+}
+
+/* -- waiting ------------------------------------------------------------------------------ */
+
+/* False: nobody is left. */
+static bool children_reap(struct running *running)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != running->pid)
+			continue;
+		running->pid = 0;
+		running->status = WIFSIGNALED(status) ?
+			STATUS_SIGNAL + WTERMSIG(status) :
+			WEXITSTATUS(status);
+	}
+	return pid == 0 || errno != ECHILD;
+}
+
+/* Those that the terminal sends, COMMAND has got, too. */
+static void signals_pass(struct running *running)
+{
+	struct signalfd_siginfo info;
+
+	while (read(running->signal_fd, &info, sizeof(info)) ==
+		(ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (running->pid == 0)
+			running->hurry = true;
+		else if (info.ssi_code != SI_KERNEL)
+			kill(running->pid, (int)info.ssi_signo);
+	}
+}
+
+/* Until COMMAND has ended, and then for its descendants as long as allowed. */
+static bool command_wait(struct running *running)
+{
+	struct pollfd fd = { running->signal_fd, POLLIN, 0 };
+	uint64_t settle_ms = running->command->settle_ns / 1000000;
+	uint64_t end = 0, now;
+	bool left;
+
+	for (;;) {
+		signals_pass(running);
+		left = children_reap(running);
+		now = now_ms();
+		if (running->pid == 0 && end == 0)
+			end = now + settle_ms;
+		if (!left || running->hurry || (end && now >= end))
+			return left;
+		poll(&fd, 1, end ? (int)(end - now) : -1);
+	}
+}
+
+int run_command(const struct run_command *command, bool *ret_left)
+{
+	struct running running = { .command = command };
+	int error;
+
+	*ret_left = false;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (signals_open(&running) < 0) {
+		ttm_error("signals: %s", strerror(errno));
+		return STATUS_CANNOT_RUN;
+	}
+	error = command_start(&running);
+	if (error) {
+		children_reap(&running);
+		ttm_error("%s: %s", command->argv[0], strerror(error));
+		return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+	}
+	*ret_left = command_wait(&running);
+	close(running.signal_fd);
+	return running.status;
+}
+
+/* -- those that are left when we were killed ------------------------------------------------- */
+
+/* How many there are; each gets the signal. */
+static unsigned descendants_signal(const char *run_id, int number)
+{
+	DIR *names = opendir("/proc");
+	const struct dirent *entry;
+	char value[64];
+	unsigned found = 0;
+	long pid;
+
+	while (names && (entry = readdir(names)) != NULL) {
+		pid = strtol(entry->d_name, NULL, 10);
+		if (pid <= 1 || pid == getpid() ||
+			dump_proc_environment((uint64_t)pid, "TTMEM_RUN_ID",
+				value, sizeof(value)) != DUMP_YES ||
+			strcmp(value, run_id) != 0)
+			continue;
+		found++;
+		kill((pid_t)pid, number);
+	}
+	if (names)
+		closedir(names);
+	return found;
+}
+
+void run_descendants_end(const char run_id[RUN_ID_SIZE + 1])
+{
+	int tries;
+
+	if (descendants_signal(run_id, SIGTERM) == 0)
+		return;
+	for (tries = 0; tries < END_TRIES; tries++) {
+		if (descendants_signal(run_id, 0) == 0)
+			return;
+		poll(NULL, 0, END_MS);
+	}
+	for (tries = 0; tries < END_TRIES; tries++) {
+		if (descendants_signal(run_id, SIGKILL) == 0)
+			return;
+		poll(NULL, 0, END_MS);
+	}
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/error.h"
+#include "run.h"
+
+#define END_TRIES 200
+#define END_MS 25
+#define DEPTH_MAX 4
+#define LOG_NAME "ttmemd.log"
+#define DONE 'd'
+
+/* -- removing ------------------------------------------------------------------------ */
+
+static bool name_is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* What is in it, never through a link, and then itself. */
+static void directory_remove(int parent, const char *path, int depth)
+{
+	int fd = openat(
+		parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *names = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!names) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(names)) != NULL) {
+		if (name_is_dots(entry->d_name))
+			continue;
+		if (unlinkat(fd, entry->d_name, 0) < 0 && depth < DEPTH_MAX)
+			directory_remove(fd, entry->d_name, depth + 1);
+	}
+	closedir(names);
+	unlinkat(parent, path, AT_REMOVEDIR);
+}
+
+/* A process that still runs may put something in between. */
+static void private_remove(const char *path)
+{
+	int tries;
+
+	for (tries = 0; tries < END_TRIES && access(path, F_OK) == 0; tries++)
+		directory_remove(AT_FDCWD, path, 0);
+}
+
+/* -- ttmemd ---------------------------------------------------------------------------- */
+
+static void ttmemd_try(const char *program, const char *directory)
+{
+	execl(program, "ttmemd", "--mode", "user", "--dir", directory,
+		(char *)NULL);
+}
+
+/* Beside us: in the build's folders, installed, or as the PATH has it. */
+static void ttmemd_search(const char *directory)
+{
+	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd",
+		"../sbin/ttmemd", "../bin/ttmemd" };
+	char self[PATH_MAX], path[PATH_MAX + 32];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+	size_t i;
+
+	self[length > 0 ? length : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		slash[1] = '\0';
+		snprintf(path, sizeof(path), "%s%s", self, places[i]);
+		ttmemd_try(path, directory);
+	}
+	execlp("ttmemd", "ttmemd", "--mode", "user", "--dir", directory,
+		(char *)NULL);
+	ttmemd_try("/usr/local/sbin/ttmemd", directory);
+	ttmemd_try("/usr/sbin/ttmemd", directory);
+}
+
+static void log_open(const char *directory)
+{
+	char path[PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, directory);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		dup2(fd, STDERR_FILENO);
+		dup2(fd, STDOUT_FILENO);
+	}
+}
+
+static pid_t ttmemd_start(const char *directory, const char *program)
+{
+	pid_t guard = getpid(), pid = fork();
+	sigset_t none;
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != guard)
+		_exit(TTM_EXIT_FAILURE);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	log_open(directory);
+	unsetenv("NOTIFY_SOCKET"); /* not the service that we may be part of */
+	if (program)
+		ttmemd_try(program, directory);
+	else
+		ttmemd_search(directory);
+	ttm_error("cannot start ttmemd%s%s: %s", program ? ": " : "",
+		program ? program : "", strerror(errno));
+	_exit(127);
+}
+
+static void ttmemd_end(pid_t pid)
+{
+	int tries;
+
+	if (pid <= 0)
+		return;
+	kill(pid, SIGTERM);
+	for (tries = 0; tries < END_TRIES; tries++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		poll(NULL, 0, END_MS);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* -- the guard ------------------------------------------------------------------------- */
+
+/* True: we were told that all is done; false: whoever started us is gone. */
+static bool end_wait(int hold)
+{
+	char byte = 0;
+	ssize_t n;
+
+	do
+		n = read(hold, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 && byte == DONE;
+}
+
+/*
+ * The directory is the guard's own: whenever we are killed, somebody knows of it.
+ */
+static int directory_make(struct run_guard *guard, const char *base)
+{
+	int length = snprintf(guard->directory, sizeof(guard->directory),
+		"%s/ttmem-run.XXXXXX", base);
+
+	if (length < (int)sizeof(guard->directory) && mkdtemp(guard->directory))
+		return 0;
+	guard->directory[0] = '\0';
+	return -errno;
+}
+
+/* What the guard tells: an error, and where. In one write. */
+struct tale {
+	int error;
+	char directory[RUN_PATH_SIZE];
+};
+
+static void guard_detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t all;
+
+	/* The terminal's signals are for COMMAND; nothing but the end of the
+	 * pipe ends us. */
+	setsid();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Whoever reads our output must not wait for the guard. */
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+}
+
+__attribute__((noreturn)) static void guard_main(struct run_guard *guard,
+	const char *base, const char *ttmemd, const char *run_id)
+{
+	struct tale tale;
+	pid_t pid = 0;
+
+	guard_detach();
+	memset(&tale, 0, sizeof(tale));
+	errno = ENAMETOOLONG;
+	if (base)
+		tale.error = directory_make(guard, base);
+	if (base && tale.error == 0)
+		pid = ttmemd_start(guard->directory, ttmemd);
+	if (pid < 0)
+		tale.error = -errno;
+	snprintf(
+		tale.directory, sizeof(tale.directory), "%s", guard->directory);
+	if (write(guard->told, &tale, sizeof(tale)) != sizeof(tale) ||
+		!end_wait(guard->hold))
+		run_descendants_end(run_id);
+	ttmemd_end(pid);
+	if (guard->directory[0])
+		private_remove(guard->directory);
+	_exit(0);
+}
+
+/*
+ * A child whose end sends no signal and that a plain wait does not see: so that "no
+ * child is left" means no descendant of COMMAND. There is but one thread.
+ */
+static pid_t guard_fork(void)
+{
+	return (pid_t)syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+}
+
+static int tale_hear(struct run_guard *guard, const char *base)
+{
+	struct tale tale;
+	ssize_t n = -1;
+
+	if (guard->pid > 0)
+		n = read(guard->told, &tale, sizeof(tale));
+	if (n == (ssize_t)sizeof(tale) && tale.error == 0) {
+		memcpy(guard->directory, tale.directory,
+			sizeof(tale.directory));
+		return 0;
+	}
+	ttm_error("cannot guard the command%s%s: %s", base ? " in " : "",
+		base ? base : "",
+		strerror(n == (ssize_t)sizeof(tale) ? -tale.error : errno));
+	return -1;
+}
+
+int run_guard_start(struct run_guard *guard, const char *base,
+	const char *ttmemd, const char run_id[RUN_ID_SIZE + 1])
+{
+	int hold[2], told[2];
+
+	memset(guard, 0, sizeof(*guard));
+	guard->hold = guard->told = -1;
+	if (pipe2(hold, O_CLOEXEC) < 0 || pipe2(told, O_CLOEXEC) < 0) {
+		ttm_error("pipe: %s", strerror(errno));
+		return -1;
+	}
+	guard->pid = guard_fork();
+	if (guard->pid == 0) {
+		close(hold[1]);
+		close(told[0]);
+		guard->hold = hold[0];
+		guard->told = told[1];
+		guard_main(guard, base, ttmemd, run_id);
+	}
+	close(hold[0]);
+	close(told[1]);
+	guard->hold = hold[1];
+	guard->told = told[0];
+	if (tale_hear(guard, base) == 0)
+		return 0;
+	run_guard_end(guard);
+	return -1;
+}
+
+bool run_guard_is_well(const struct run_guard *guard)
+{
+	char path[PATH_MAX + 32], text[512];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	/* Where it publishes is all that it says when it is well. */
+	if (!text[0] || strstr(text, "publishing in"))
+		return true;
+	text[strcspn(text, "\n")] = '\0';
+	ttm_error("%s", text);
+	return false;
+}
+
+void run_guard_end(struct run_guard *guard)
+{
+	static const char done = DONE;
+
+	if (guard->hold >= 0) {
+		if (write(guard->hold, &done, 1) != 1 && guard->directory[0])
+			private_remove(guard->directory); /* it was killed */
+		close(guard->hold);
+	}
+	if (guard->told >= 0)
+		close(guard->told);
+	if (guard->pid > 0)
+		waitpid(guard->pid, NULL, __WALL);
+	guard->hold = guard->told = -1;
+	guard->pid = 0;
+}

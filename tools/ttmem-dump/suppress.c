@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include "suppress.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/error.h"
+#include "filter.h"
+
+/* Worst case: * at both ends, and every character with a backslash. */
+#define PATTERN_SIZE(text) (2 * strlen(text) + 3)
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One character that stands for itself. */
+static size_t literal_put(char *pattern, size_t at, char c)
+{
+	if (!isalnum((unsigned char)c) && (unsigned char)c < 0x80)
+		pattern[at++] = '\\';
+	pattern[at++] = c;
+	return at;
+}
+
+/* Takes \xNN or \c; returns how far it reaches. */
+static size_t escape_take(const char *text, char *ret_char)
+{
+	int high, low;
+
+	if (text[1] == 'x') {
+		high = hex_value(text[2]);
+		low = high < 0 ? -1 : hex_value(text[3]);
+		if (low >= 0 && (high || low)) {
+			*ret_char = (char)(high << 4 | low);
+			return 4;
+		}
+	}
+	*ret_char = text[1] ? text[1] : '\\';
+	return text[1] ? 2 : 1;
+}
+
+/* Ours to fnmatch's, which matches the whole text. */
+static char *pattern_make(const char *text)
+{
+	char *pattern = malloc(PATTERN_SIZE(text));
+	size_t at = 0, step;
+	bool held = false;
+	char c;
+
+	if (!pattern)
+		return NULL;
+	if (*text == '^')
+		text++;
+	else
+		pattern[at++] = '*';
+	for (; *text; text += step) {
+		step = 1;
+		if (*text == '*') {
+			pattern[at++] = '*';
+		} else if (*text == '$' && !text[1]) {
+			held = true;
+		} else if (*text == '\\') {
+			step = escape_take(text, &c);
+			at = literal_put(pattern, at, c);
+		} else {
+			at = literal_put(pattern, at, *text);
+		}
+	}
+	if (!held)
+		pattern[at++] = '*';
+	pattern[at] = '\0';
+	return pattern;
+}
+
+/* -- reading ------------------------------------------------------------------------ */
+
+/* "dram,cb"; 0: wrong. */
+static uint32_t kinds_of(const char *text)
+{
+	uint32_t figures = 0;
+	uint64_t figure;
+	char *copy = strdup(text), *at = copy, *part;
+
+	while (at && (part = strsep(&at, ",")) != NULL) {
+		if (strcmp(part, "kernel") == 0)
+			figures |= 7u << TTMEM_FIGURE_KERNEL_APPLICATION;
+		else if (ttmem_name_parse(TTMEM_NAMES_FIGURE, part, &figure) ==
+			0)
+			figures |= 1u << figure;
+		else {
+			figures = 0;
+			break;
+		}
+	}
+	free(copy);
+	return figures;
+}
+
+static bool line_parse(const char *line, struct suppression *row)
+{
+	const char *value = strchr(line, ':');
+
+	if (!value)
+		return false;
+	value++;
+	if (strncmp(line, "leak:", 5) == 0)
+		row->of = SUPPRESS_SCOPE;
+	else if (strncmp(line, "process:", 8) == 0)
+		row->of = SUPPRESS_PROCESS;
+	else if (strncmp(line, "kind:", 5) == 0)
+		row->of = SUPPRESS_KIND;
+	else
+		return false;
+	if (row->of == SUPPRESS_KIND) {
+		row->figures = kinds_of(value);
+		return row->figures != 0;
+	}
+	return *value != '\0';
+}
+
+static int row_add(struct suppressions *suppressions, const char *line,
+	const struct suppression *like)
+{
+	size_t size = (suppressions->len + 1) * sizeof(*suppressions->rows);
+	struct suppression *rows = realloc(suppressions->rows, size);
+	struct suppression row = *like;
+
+	if (!rows)
+		return -ENOMEM;
+	suppressions->rows = rows;
+	row.text = strdup(line);
+	row.pattern = pattern_make(strchr(line, ':') + 1);
+	if (!row.text || !row.pattern) {
+		free(row.text);
+		free(row.pattern);
+		return -ENOMEM;
+	}
+	rows[suppressions->len++] = row;
+	suppressions->unused++;
+	return 0;
+}
+
+/* Comments, empty lines, and what check prints last. */
+static bool line_is_nothing(const char *line)
+{
+	return !*line || *line == '#' ||
+		strncmp(line, "SUMMARY: ttmem: ", 16) == 0;
+}
+
+static int line_take(struct suppressions *suppressions, const char *path,
+	unsigned number, char *line)
+{
+	struct suppression row;
+
+	memset(&row, 0, sizeof(row));
+	row.path = path;
+	row.line = number;
+	line[strcspn(line, "\r\n")] = '\0';
+	line += strspn(line, " \t");
+	if (line_is_nothing(line))
+		return 0;
+	if (!line_parse(line, &row)) {
+		ttm_error("%s:%u: not a suppression (leak:PATTERN, "
+			  "kind:KIND,.. or process:PATTERN)",
+			path, number);
+		return TTM_EXIT_FAILURE;
+	}
+	if (row_add(suppressions, line, &row) == 0)
+		return 0;
+	ttm_error("%s", strerror(ENOMEM));
+	return TTM_EXIT_FAILURE;
+}
+
+int suppressions_read(struct suppressions *suppressions, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	unsigned number = 0;
+	int status = 0;
+
+	if (!file) {
+		ttm_error("%s: %s", path, strerror(errno));
+		return TTM_EXIT_FAILURE;
+	}
+	errno = 0;
+	while (status == 0 && getline(&line, &size, file) >= 0)
+		status = line_take(suppressions, path, ++number, line);
+	if (status == 0 && ferror(file)) {
+		ttm_error("%s: %s", path, strerror(errno));
+		status = TTM_EXIT_FAILURE;
+	}
+	free(line);
+	fclose(file);
+	return status;
+}
+
+void suppressions_free(struct suppressions *suppressions)
+{
+	size_t i;
+
+	for (i = 0; i < suppressions->len; i++) {
+		free(suppressions->rows[i].text);
+		free(suppressions->rows[i].pattern);
+	}
+	free(suppressions->rows);
+	memset(suppressions, 0, sizeof(*suppressions));
+}
+
+/* -- using --------------------------------------------------------------------------- */
+
+static bool row_fits(const struct suppression *row,
+	const struct ttmem_object_row *object, const char *comm)
+{
+	const char *text = row->of == SUPPRESS_SCOPE ? object->scope : comm;
+
+	if (row->of == SUPPRESS_KIND)
+		return object->figure < TTMEM_FIGURES &&
+			row->figures >> object->figure & 1;
+	return fnmatch(row->pattern, text ? text : "", 0) == 0;
+}
+
+bool suppressions_take(struct suppressions *suppressions,
+	const struct ttmem_object_row *object, const char *comm)
+{
+	struct suppression *row;
+	size_t i;
+
+	for (i = 0; i < suppressions->len; i++) {
+		row = &suppressions->rows[i];
+		if (!row_fits(row, object, comm))
+			continue;
+		suppressions->unused -= row->uses == 0;
+		row->uses++;
+		if (object->bytes != TTMEM_UNKNOWN)
+			row->bytes += object->bytes;
+		return true;
+	}
+	return false;
+}
+
+void suppression_write(FILE *file, const char *scope)
+{
+	const unsigned char *at = (const unsigned char *)(scope ? scope : "");
+
+	fputs("leak:^", file);
+	for (; *at; at++) {
+		if (*at < 0x20 || *at >= 0x7f)
+			fprintf(file, "\\x%02x", *at);
+		else if (strchr("*^$\\", *at))
+			fprintf(file, "\\%c", *at);
+		else
+			fputc(*at, file);
+	}
+	fputs("$\n", file);
+}
