@@ -122,8 +122,7 @@ static const char run_help[] =
 	"status unless that is 0.\n"
 	"\n"
 	HELP_BOTH
-	"  --settle SEC          wait so long for descendants, and for leaks to go\n"
-	"                        away (default: 10)\n"
+	"  --settle SEC          wait so long for descendants (default: 10)\n"
 	"  --ttmemd PATH         the ttmemd to start\n"
 	DUMP_HELP_END;
 /* clang-format on */
