@@ -340,6 +340,8 @@ static void tick_if_due(struct ttm_engine *engine, uint64_t now_ns)
 	/* After a stop of a minute there is one tick, not sixty. */
 	engine->tick_ns += (now_ns - engine->tick_ns) / TICK_INTERVAL_NS *
 		TICK_INTERVAL_NS;
+	/* Every tenth and sixtieth second whoever serves, and since when. */
+	engine->output.chips.tick = engine->tick_ns / TICK_INTERVAL_NS - 1;
 	rates_take(engine);
 	ttm_chips_tick(&engine->output.chips, now_ns);
 	engine->output.changed = true;
