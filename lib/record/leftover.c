@@ -16,6 +16,8 @@
 #include "shm/text.h"
 
 #define TIDY_ABOVE_BYTES (64ull << 20)
+/* Where a ttmemd was killed: who follows him reads what is there. */
+#define TIDY_ABOVE_AWAITED_BYTES (512ull << 20)
 #define TIDY_SHARE 4u /* of a small filesystem, as in a container */
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
@@ -359,16 +361,19 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	close(lost);
 }
 
-/* 64 MiB, or a share of a filesystem that is not much larger than that. */
+/* Or a share of a filesystem that is not much larger than that. */
 static uint64_t tidy_above(int directory)
 {
+	uint64_t most = ttm_directory_is_awaited(directory, UINT64_MAX) ?
+		TIDY_ABOVE_AWAITED_BYTES :
+		TIDY_ABOVE_BYTES;
 	struct statfs fs;
 	uint64_t share;
 
 	if (fstatfs(directory, &fs) < 0 || fs.f_blocks == 0)
-		return TIDY_ABOVE_BYTES;
+		return most;
 	share = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / TIDY_SHARE;
-	return share < TIDY_ABOVE_BYTES ? share : TIDY_ABOVE_BYTES;
+	return share < most ? share : most;
 }
 
 void ttm_leftover_tidy(int directory, bool pressed)
