@@ -125,7 +125,8 @@ static struct reporting *reporting_list(
 		list[len].pid = pid;
 		list[len++].row = attached->process->row;
 	}
-	qsort(list, len, list ? sizeof(*list) : 1, reporting_order);
+	if (len)
+		qsort(list, len, sizeof(*list), reporting_order);
 	*ret_len = len;
 	return list;
 }
