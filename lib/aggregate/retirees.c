@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "aggregate/retired.h"
+#include "aggregate/retiree.h"
 #include "aggregate/retirement.h"
 
 /* Above the first number, dropped down to the second. */
@@ -17,268 +18,37 @@
 #define BYTES_MOST (64ull << 20)
 #define BYTES_KEPT (48ull << 20)
 
-struct share {
-	uint64_t row;
-	struct ttm_chip *chip;
-	struct ttm_device_facts facts;
-	struct ttm_share_row published;
-};
-
-struct refs {
-	uint64_t *refs;
-	uint32_t len;
-};
-
-struct retiree {
-	struct retiree *next;
-	uint8_t uuid[16];
-	uint64_t file_size;
-	uint64_t objects; /* survivors, unlisted ones too */
-	uint64_t bytes;
-	bool dropped;
-	uint64_t row;
-	struct share *shares;
-	uint32_t shares_len;
-	struct refs names;
-	struct refs marks;
-	struct refs failures;
-	ttm_object_ref *listed;
-	uint64_t listed_len;
-};
-
 struct ttm_retirees {
 	struct ttm_retired *file;
 	struct ttm_directory *directory;
 	struct ttm_output *output; /* while the file is loaded */
-	struct retiree *first;     /* oldest */
-	struct retiree **end;
+	struct ttm_retiree *first; /* oldest */
+	struct ttm_retiree **end;
 	uint64_t clean_len;
 	uint64_t leaky_len;
 	uint64_t dropped_processes;
 	uint64_t dropped_objects;
 	uint64_t dropped_bytes;
-	struct share *base; /* what the dropped ones did, by chip */
+	struct ttm_retiree_share *base; /* what the dropped ones did, by chip */
 	uint32_t base_len;
 	int error;
 };
 
-/* -- rows ---------------------------------------------------------------------- */
-
-static void retiree_free(struct retiree *retiree)
-{
-	free(retiree->shares);
-	free(retiree->names.refs);
-	free(retiree->marks.refs);
-	free(retiree->failures.refs);
-	free(retiree->listed);
-	free(retiree);
-}
-
-static void refs_remove(struct ttm_output *output, enum ttm_table_id table,
-	const struct refs *refs)
-{
-	uint32_t i;
-
-	for (i = 0; i < refs->len; i++)
-		ttm_image_remove(output->image, table, refs->refs[i]);
-}
-
-static void retiree_hide(struct ttm_output *output, struct retiree *retiree)
-{
-	uint64_t i;
-
-	for (i = 0; i < retiree->listed_len; i++)
-		if (retiree->listed[i])
-			ttm_objects_remove(
-				output->publisher, retiree->listed[i]);
-	for (i = 0; i < retiree->shares_len; i++) {
-		struct share *share = &retiree->shares[i];
-
-		if (share->chip)
-			ttm_chip_count(share->chip, &share->published, NULL);
-		ttm_chip_point(&share->chip, NULL);
-		ttm_image_remove(output->image, TTM_TABLE_SHARES, share->row);
-	}
-	refs_remove(output, TTM_TABLE_NAMES, &retiree->names);
-	refs_remove(output, TTM_TABLE_MARKS, &retiree->marks);
-	refs_remove(output, TTM_TABLE_FAILURES, &retiree->failures);
-	ttm_image_remove(output->image, TTM_TABLE_PROCESSES, retiree->row);
-	output->changed = true;
-}
-
-/* A reference for each of `len` new rows; false: no memory. */
-static bool refs_add(struct ttm_output *output, enum ttm_table_id table,
-	uint32_t len, struct refs *refs)
-{
-	refs->refs = calloc(len + 1u, sizeof(*refs->refs));
-	if (!refs->refs)
-		return false;
-	for (; refs->len < len; refs->len++) {
-		refs->refs[refs->len] = ttm_image_add(output->image, table);
-		if (!refs->refs[refs->len])
-			return false;
-	}
-	return true;
-}
-
-/* Number n of the entry's rows, from 1 on, as a reference. */
-static uint64_t ref_of(const struct refs *refs, uint64_t number)
-{
-	return number && number <= refs->len ? refs->refs[number - 1] : 0;
-}
-
-static bool shares_show(struct ttm_output *output, struct retiree *retiree,
+/* A retired process as rows, at the end of the list. Returns 0 or -ENOMEM. */
+static int retiree_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	const struct ttm_retired_entry *entry)
 {
-	uint32_t len = entry->head->shares_len, i;
+	struct ttm_retiree *retiree;
+	int r = ttm_retiree_show(output, retirees->directory, entry, &retiree);
 
-	retiree->shares = calloc(len + 1u, sizeof(*retiree->shares));
-	if (!retiree->shares)
-		return false;
-	for (i = 0; i < len; i++) {
-		struct share *share = &retiree->shares[i];
-
-		share->published = entry->shares[i].row;
-		/* The file is its owner's: it cannot make anything live. */
-		ttm_share_retire(&share->published);
-		share->facts = entry->shares[i].facts;
-		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
-		ttm_chip_point(&share->chip,
-			ttm_chip_get(&output->chips, &share->facts,
-				share->published.logical));
-		retiree->shares_len++;
-		if (!share->row || !share->chip) {
-			/* It is not counted there. */
-			ttm_chip_point(&share->chip, NULL);
-			return false;
-		}
-		share->published.self = share->row;
-		share->published.process = retiree->row;
-		share->published.device = share->chip->row;
-		ttm_chip_count(share->chip, NULL, &share->published);
-		ttm_image_set(output->image, TTM_TABLE_SHARES, share->row,
-			&share->published);
-	}
-	return true;
-}
-
-static uint64_t share_ref(const struct retiree *retiree, uint64_t number)
-{
-	return number && number <= retiree->shares_len ?
-		retiree->shares[number - 1].row :
-		0;
-}
-
-static bool texts_show(struct ttm_output *output, struct retiree *retiree,
-	const struct ttm_retired_entry *entry)
-{
-	uint32_t i;
-
-	if (!refs_add(output, TTM_TABLE_NAMES, entry->head->names_len,
-		    &retiree->names) ||
-		!refs_add(output, TTM_TABLE_MARKS, entry->head->marks_len,
-			&retiree->marks) ||
-		!refs_add(output, TTM_TABLE_FAILURES, entry->head->failures_len,
-			&retiree->failures))
-		return false;
-	for (i = 0; i < entry->head->names_len; i++) {
-		struct ttm_name_row row = entry->names[i];
-
-		row.process = retiree->row;
-		ttm_image_set(output->image, TTM_TABLE_NAMES,
-			retiree->names.refs[i], &row);
-	}
-	for (i = 0; i < entry->head->marks_len; i++) {
-		struct ttm_mark_row row = entry->marks[i];
-
-		row.process = retiree->row;
-		ttm_image_set(output->image, TTM_TABLE_MARKS,
-			retiree->marks.refs[i], &row);
-	}
-	for (i = 0; i < entry->head->failures_len; i++) {
-		struct ttm_failure_row row = entry->failures[i];
-
-		row.process = retiree->row;
-		row.share = share_ref(retiree, row.share);
-		row.scope = ref_of(&retiree->names, row.scope);
-		ttm_image_set(output->image, TTM_TABLE_FAILURES,
-			retiree->failures.refs[i], &row);
-	}
-	return true;
-}
-
-static bool objects_show(struct ttm_output *output, struct retiree *retiree,
-	const struct ttm_retired_entry *entry)
-{
-	uint64_t len = entry->head->objects_len, i;
-
-	retiree->listed = calloc(len + 1, sizeof(*retiree->listed));
-	if (!retiree->listed)
-		return false;
-	ttm_objects_expect(output->publisher, len);
-	for (i = 0; i < len; i++) {
-		struct ttm_object_row row = entry->objects[i];
-
-		row.share = share_ref(retiree, row.share);
-		row.scope = ref_of(&retiree->names, row.scope);
-		if (!row.share)
-			continue;
-		retiree->listed[i] = ttm_objects_add(output->publisher, &row);
-		retiree->listed_len = i + 1;
-		if (!retiree->listed[i])
-			return false;
-	}
-	return true;
-}
-
-static void survivors_count(struct retiree *retiree)
-{
-	uint32_t i, figure;
-
-	for (i = 0; i < retiree->shares_len; i++)
-		for (figure = 0; figure < TTMEM_FIGURES; figure++) {
-			const struct ttm_sums *sums = &retiree->shares[i]
-							       .published
-							       .figures[figure];
-
-			retiree->objects += sums->orphaned_objects;
-			retiree->bytes += sums->orphaned_bytes;
-		}
-}
-
-/* A retired process as rows. Returns 0 or -ENOMEM; then there are none. */
-static int retiree_show(struct ttm_retirees *retirees,
-	struct ttm_output *output, const struct ttm_retired_entry *entry)
-{
-	struct retiree *retiree = calloc(1, sizeof(*retiree));
-	struct ttm_process_row row = *entry->process;
-
-	if (!retiree)
-		return -ENOMEM;
-	/* The file is its owner's: what is in it may be anything. */
-	if (row.state != TTM_PROCESS_EXITED)
-		row.state = TTM_PROCESS_DIED;
-	memcpy(retiree->uuid, row.uuid, sizeof(retiree->uuid));
-	retiree->file_size = entry->head->size;
-	retiree->row = ttm_image_add(output->image, TTM_TABLE_PROCESSES);
-	if (!retiree->row || !shares_show(output, retiree, entry) ||
-		!texts_show(output, retiree, entry) ||
-		!objects_show(output, retiree, entry)) {
-		output->memory_errors++;
-		retiree_hide(output, retiree);
-		retiree_free(retiree);
-		return -ENOMEM;
-	}
-	row.directory = ttm_output_directory(output, retirees->directory);
-	ttm_image_set(output->image, TTM_TABLE_PROCESSES, retiree->row, &row);
-	survivors_count(retiree);
+	if (r)
+		return r;
 	if (retiree->objects)
 		retirees->leaky_len++;
 	else
 		retirees->clean_len++;
 	*retirees->end = retiree;
 	retirees->end = &retiree->next;
-	output->changed = true;
 	return 0;
 }
 
@@ -323,10 +93,10 @@ static void flows_add(struct ttm_share_row *sum,
 	}
 }
 
-static struct share *base_of(struct ttm_retirees *retirees,
-	struct ttm_chip *chip, const struct share *like)
+static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
+	struct ttm_chip *chip, const struct ttm_retiree_share *like)
 {
-	struct share *base = retirees->base;
+	struct ttm_retiree_share *base = retirees->base;
 	uint32_t i;
 
 	for (i = 0; i < retirees->base_len; i++)
@@ -345,10 +115,10 @@ static struct share *base_of(struct ttm_retirees *retirees,
 	return base;
 }
 
-static int base_add(
-	struct ttm_retirees *retirees, const struct share *share, uint64_t sign)
+static int base_add(struct ttm_retirees *retirees,
+	const struct ttm_retiree_share *share, uint64_t sign)
 {
-	struct share *base = base_of(retirees, share->chip, share);
+	struct ttm_retiree_share *base = base_of(retirees, share->chip, share);
 	struct ttm_share_row before;
 
 	if (!base)
@@ -368,7 +138,7 @@ static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
 	retirees->dropped_objects = entry->head->dropped_objects;
 	retirees->dropped_bytes = entry->head->dropped_bytes;
 	for (i = 0; i < entry->head->shares_len; i++) {
-		struct share share = { 0 };
+		struct ttm_retiree_share share = { 0 };
 
 		share.facts = entry->shares[i].facts;
 		share.published = entry->shares[i].row;
@@ -394,7 +164,7 @@ static int base_entry(const struct ttm_retirees *retirees,
 	int r = ttm_retired_entry_new(&lens, ret_entry);
 
 	for (i = 0; i < retirees->base_len && !r; i++) {
-		const struct share *base = &retirees->base[i];
+		const struct ttm_retiree_share *base = &retirees->base[i];
 
 		ret_entry->shares[i].row = base->published;
 		/* The first that was dropped may have known less of the chip. */
@@ -414,7 +184,7 @@ static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
 
 	if (entry->head->kind == TTM_RETIRED_BASE)
 		base_load(retirees, retirees->output, entry);
-	else if (retiree_show(retirees, retirees->output, entry) < 0)
+	else if (retiree_add(retirees, retirees->output, entry) < 0)
 		retirees->error = -ENOMEM;
 }
 
@@ -424,7 +194,7 @@ static void entry_loaded(void *context, const struct ttm_retired_entry *entry)
  */
 static bool is_kept(void *context, const uint8_t uuid[16])
 {
-	const struct retiree **next = context, *retiree = *next;
+	const struct ttm_retiree **next = context, *retiree = *next;
 
 	if (!retiree || memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) != 0)
 		return true;
@@ -434,7 +204,7 @@ static bool is_kept(void *context, const uint8_t uuid[16])
 
 static int file_rewrite(struct ttm_retirees *retirees)
 {
-	const struct retiree *next = retirees->first;
+	const struct ttm_retiree *next = retirees->first;
 	struct ttm_retired_entry base;
 	int r = base_entry(retirees, &base);
 
@@ -455,13 +225,13 @@ static int retirees_mend(struct ttm_retirees *retirees)
 void ttm_retirees_forget(
 	struct ttm_retirees *retirees, struct ttm_output *output)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 	uint32_t i;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
-		retiree_hide(output, retiree);
+		ttm_retiree_hide(output, retiree);
 	for (i = 0; i < retirees->base_len; i++) {
-		struct share *base = &retirees->base[i];
+		struct ttm_retiree_share *base = &retirees->base[i];
 
 		ttm_chip_count(base->chip, &base->published, NULL);
 		ttm_chip_point(&base->chip, NULL);
@@ -472,7 +242,7 @@ void ttm_retirees_forget(
 /* All that was loaded is of the past. */
 static void rates_skip(struct ttm_retirees *retirees)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 	uint32_t i;
 
 	for (i = 0; i < retirees->base_len; i++)
@@ -514,13 +284,13 @@ int ttm_retirees_open(struct ttm_output *output,
 
 void ttm_retirees_close(struct ttm_retirees **retirees)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 
 	if (!*retirees)
 		return;
 	while ((retiree = (*retirees)->first)) {
 		(*retirees)->first = retiree->next;
-		retiree_free(retiree);
+		ttm_retiree_free(retiree);
 	}
 	ttm_retired_close(&(*retirees)->file);
 	free((*retirees)->base);
@@ -531,7 +301,7 @@ void ttm_retirees_close(struct ttm_retirees **retirees)
 bool ttm_retirees_has(
 	const struct ttm_retirees *retirees, const uint8_t uuid[16])
 {
-	const struct retiree *retiree;
+	const struct ttm_retiree *retiree;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		if (memcmp(retiree->uuid, uuid, sizeof(retiree->uuid)) == 0)
@@ -551,7 +321,7 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	if (!r) {
 		ttm_output_forget(output, process);
 		/* No memory to show it: it is in the file, for a successor. */
-		if (retiree_show(retirees, output, &entry) < 0)
+		if (retiree_add(retirees, output, &entry) < 0)
 			output->memory_errors++;
 	}
 	ttm_retired_entry_free(&entry);
@@ -563,7 +333,7 @@ static void trim_sort(struct ttm_retirees *retirees, bool leaky, uint64_t kept,
 	uint64_t *bytes)
 {
 	uint64_t len = leaky ? retirees->leaky_len : retirees->clean_len;
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next) {
 		if ((retiree->objects != 0) != leaky)
@@ -590,8 +360,8 @@ static bool trim_choose(struct ttm_retirees *retirees)
 }
 
 /* Into the base, or (sign all ones) out of it again. */
-static int dropped_add(
-	struct ttm_retirees *retirees, struct retiree *retiree, uint64_t sign)
+static int dropped_add(struct ttm_retirees *retirees,
+	struct ttm_retiree *retiree, uint64_t sign)
 {
 	uint32_t i;
 	int r = 0;
@@ -612,9 +382,9 @@ static int dropped_add(
 
 /* All that were chosen, before `until`. */
 static void dropped_take_back(
-	struct ttm_retirees *retirees, const struct retiree *until)
+	struct ttm_retirees *retirees, const struct ttm_retiree *until)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 
 	for (retiree = retirees->first; retiree != until;
 		retiree = retiree->next)
@@ -624,7 +394,7 @@ static void dropped_take_back(
 
 static int dropped_sum(struct ttm_retirees *retirees)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 	int r = 0;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next) {
@@ -641,7 +411,7 @@ static int dropped_sum(struct ttm_retirees *retirees)
 static void dropped_remove(
 	struct ttm_retirees *retirees, struct ttm_output *output)
 {
-	struct retiree **at = &retirees->first, *retiree;
+	struct ttm_retiree **at = &retirees->first, *retiree;
 
 	while ((retiree = *at)) {
 		if (!retiree->dropped) {
@@ -653,8 +423,8 @@ static void dropped_remove(
 			retirees->leaky_len--;
 		else
 			retirees->clean_len--;
-		retiree_hide(output, retiree);
-		retiree_free(retiree);
+		ttm_retiree_hide(output, retiree);
+		ttm_retiree_free(retiree);
 	}
 	retirees->end = at;
 }
@@ -677,7 +447,8 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 }
 
 /* One of the base has no row. */
-static void share_assign(struct ttm_output *output, struct share *share)
+static void share_assign(
+	struct ttm_output *output, struct ttm_retiree_share *share)
 {
 	struct ttm_chip *chip = ttm_chip_get(
 		&output->chips, &share->facts, share->published.logical);
@@ -697,7 +468,7 @@ static void share_assign(struct ttm_output *output, struct share *share)
 void ttm_retirees_assign(
 	struct ttm_retirees *retirees, struct ttm_output *output)
 {
-	struct retiree *retiree;
+	struct ttm_retiree *retiree;
 	uint32_t i;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
