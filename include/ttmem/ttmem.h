@@ -282,6 +282,12 @@ TTMEM_API void ttmem_alloc_charged(uint32_t device, enum ttmem_kind kind,
 TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
 
 /*
+ * The same for callers that do not know the kind: frees one buffer of that id, of
+ * the first kind that has it. One that is orphaned goes only if none is live.
+ */
+TTMEM_API void ttmem_free_any(uint32_t device, uint64_t id);
+
+/*
  * A circular buffer is known by (device, program, cb). It takes size_per_core x
  * cores bytes. Allocating a live one replaces it: that is how programs are
  * planned anew, and no anomaly.
