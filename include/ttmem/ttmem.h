@@ -114,9 +114,10 @@ enum ttmem_loss {
 #define TTMEM_SCOPE_PERSISTENT 1u
 
 #define TTMEM_PCI_ADDRESS(domain, bus, device, function)                       \
-	((((uint64_t)(domain)&0xffffffff) << 16) |                             \
-		(((uint64_t)(bus)&0xff) << 8) |                                \
-		(((uint64_t)(device)&0x1f) << 3) | ((uint64_t)(function)&0x7))
+	(((UINT64_C(0xffffffff) & (domain)) << 16) |                           \
+		((UINT64_C(0xff) & (bus)) << 8) |                              \
+		((UINT64_C(0x1f) & (device)) << 3) |                           \
+		(UINT64_C(0x7) & (function)))
 
 /* -- start, stop, state -------------------------------------------------- */
 
