@@ -12,9 +12,15 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unicodedata
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                '../serve'))
+import serve  # noqa: E402
+from serve import Failed, fail  # noqa: E402
 
 # Generous: it is for a machine that is busy, and for sanitizers.
 PATIENCE_S = 60
@@ -40,24 +46,8 @@ MODES = ('alternate_on', 'cursor_flag', 'keypad_cursor_flag', 'mouse_any_flag',
          'insert_flag', 'origin_flag', 'wrap_flag')
 
 
-class Failed(Exception):
-    """What a check found wrong."""
-
-
-def fail(text):
-    raise Failed(text)
-
-
 def wait_for(what, attempt, seconds=PATIENCE_S):
-    """Repeats `attempt` until it does not raise Failed; returns what it returns."""
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            return attempt()
-        except Failed as failed:
-            if time.monotonic() > end:
-                fail(f'{what}: not within {seconds} s: {failed}')
-        time.sleep(PAUSE_S)
+    return serve.wait_for(what, attempt, seconds, PAUSE_S)
 
 
 def cells(line):
