@@ -8,7 +8,6 @@ shown beside the figures.
 import argparse
 import fcntl
 import glob
-import json
 import os
 import select
 import signal
@@ -130,7 +129,7 @@ def starts(place, options, what):
         with Top(place, options) as top:
             took.append(top.first_frame_ns() / 1e6)
     took.sort()
-    yield ('start to first frame, median', statistics.median(took), 'ms',
+    yield ('start', 'start to first frame, median', statistics.median(took), 'ms',
            '<= 100', f'{what}; best {took[0]:.1f}, worst {took[-1]:.1f}')
 
 
@@ -143,25 +142,15 @@ def views(place, options):
             before, begin = top.cpu_ns(), time.monotonic_ns()
             written = top.watch(options.seconds)
             share = (top.cpu_ns() - before) / (time.monotonic_ns() - begin)
-            yield (f'{name}, every second', share * 100, '% of a core',
-                   '<= 2', f'{written / options.seconds:.0f} bytes/s to the '
+            yield ('views', f'{name}, every second', share * 100,
+                   '% of a core', '<= 2', f'{written / options.seconds:.0f} bytes/s to the '
                    'terminal')
 
 
 def main():
     options = options_parse()
-    found = []
-    for row in measure(options):
-        found.append(row)
-        if not options.json:
-            name, value, unit, target, note = row
-            print(f'{name:<32} {value:9.2f} {unit:<12} {target:>8}  {note}',
-                  flush=True)
-    if options.json:
-        print(json.dumps([dict(zip(('name', 'value', 'unit', 'target',
-                                    'note'), row)) for row in found]))
-    return 0
+    serve.report('top', measure(options), options.json)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -69,7 +69,7 @@ class Script:
         """A program with its buffers, as long as it runs."""
         size = l1_bytes // CORES // 32 * 32
         buffer = self.alloc(on, 'l1', size * CORES, name, L1_TOP - size)
-        cb_size = self.random.randrange(8, 48) * 2048
+        cb_size = self.random.randrange(8, 28) * 2048
         self.add(f'push "{name}"',
                  f'kernel {on} {program} application '
                  f'{self.random.randrange(8, 24) * 1024} {CORES} ring')
@@ -103,8 +103,8 @@ def server():
     script.add('mark "warm"')
     turn = 0
     while script.spent_ms < SECONDS * 1000:
-        for name, size in (('ttnn.matmul', 70), ('ttnn.softmax', 24),
-                           ('ttnn.layer_norm', 12), ('ttnn.linear', 96)):
+        for name, size in (('ttnn.matmul', 56), ('ttnn.softmax', 24),
+                           ('ttnn.layer_norm', 12), ('ttnn.linear', 84)):
             script.operation('m', 1000 + turn % 16, name, size * MIB, 180)
             turn += 1
         if turn % 160 == 0:
@@ -128,7 +128,7 @@ def training():
                 held.append((device, script.alloc(
                     device, 'dram', (120 + 40 * layer) * MIB,
                     f'forward.layer{layer}')))
-            script.operation(2, 500 + layer, 'ttnn.conv2d', 30 * MIB, 400)
+            script.operation(2, 500 + layer, 'ttnn.conv2d', 20 * MIB, 400)
         for device, buffer in reversed(held):
             script.add(f'free {device} dram {buffer}')
             script.sleep(120)
@@ -200,7 +200,7 @@ def record(build, folder, base):
         time.sleep(SECONDS - 12)
         return subprocess.run(
             [f'{build}/tools/ttmem-dump/ttmem-dump', '--format', 'json',
-             '--watch', '1', '--count', '4'], env=env, text=True, check=False,
+             '--watch', '1', '--count', '2'], env=env, text=True, check=False,
             stdout=subprocess.PIPE).stdout.splitlines()
     finally:
         for process in started:
