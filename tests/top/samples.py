@@ -201,7 +201,7 @@ def device_sum(tables, at, device):
     """What its processes have there."""
     shares = [s for s in tables['shares'] if s['device'] == at]
     device.setdefault('figures', added(s['figures'] for s in shares))
-    taken = {f: v['live_bytes'] + v['orphaned_bytes']
+    taken = {f: v['live_bytes']
              for f, v in device['figures'].items()}
     cb = sum(s['cb_footprint'] for s in shares)
     l1 = taken['l1'] + taken['l1_small'] + cb + \
@@ -362,7 +362,12 @@ def unknown():
     share = sample.share(process, 0, {'dram': sums(1 * MIB, 1)})
     sample.objects(share, 'dram', 1, 1 * MIB, None, address=None,
                    allocated_ns=None, age_ns=None)
-    return [sample.document(), {'schema_version': 1}]
+    return [sample.document()]
+
+
+def empty():
+    """Not even that."""
+    return [{'schema_version': 1}]
 
 
 def troubled():
@@ -413,7 +418,7 @@ def none():
 
 
 SAMPLES = {f.__name__: f for f in (small, moving, big, hostile, unknown,
-                                   troubled, dead, none)}
+                                   empty, troubled, dead, none)}
 
 
 def write(name, path):

@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING = os.path.join(HERE, 'four-devices.json.gz')
 SIZES = ((40, 10), (80, 24), (132, 43), (200, 60))
 EXTREMES = ((20, 5), (300, 100))
+VIEWS = {'1': 'devices', '2': 'charts', '3': 'processes', '4': 'health'}
 PROGRAM = DUMP = None
 
 
@@ -53,6 +54,23 @@ def top(place, *options, size=(80, 24), prefix=(), term='xterm-256color',
 def replay(place, name, *options, **how):
     """The same, on a sample; the last document stays."""
     return top(place, '--replay', sample(place, name), *options, **how)
+
+
+def first(terminal):
+    """Waits for the first whole frame."""
+    return terminal.shows('Quit', row=-1)
+
+
+def in_view(terminal, name):
+    """Waits until that view is shown."""
+    raise NotImplementedError
+
+
+def pid_of(terminal):
+    """Of the ttmem-top that a shell in the terminal runs."""
+    with open(f'/proc/{terminal.pid}/task/{terminal.pid}/children',
+              encoding='ascii') as file:
+        return int(file.read().split()[0])
 
 
 def run(place, *options, status=0, prefix=(), stdin=None, locale='C.UTF-8',
