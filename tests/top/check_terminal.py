@@ -20,7 +20,7 @@ from terminal import Terminal, serve, wait_for
 CLEARS = (b'\x1b[2J', b'\x1b[H\x1b[J', b'\x1b[3J', b'\x1bc')
 
 
-def shell(place, size=(80, 24), term='xterm-256color'):
+def shell(place, size=(80, 24), term='tmux-256color'):
     """A shell in a terminal, with what its terminal is like."""
     terminal = Terminal(['bash', '--norc', '-i'], *size, term=term,
                         env=tops.environment(place, PS1='ready> '))
@@ -40,7 +40,7 @@ def is_restored(terminal, before, stty):
     serve.expect('stty', terminal.stty(), stty)
 
 
-def ends_well(place, how, term='xterm-256color'):
+def ends_well(place, how, term='tmux-256color'):
     """Whatever `how` does to it, the terminal is the shell's again."""
     with shell(place, term=term) as terminal:
         before, stty = terminal.modes(), terminal.stty()

@@ -159,20 +159,27 @@ class Sample:
             'start_time': 5, 'seen_ns': NOW - 100 * SECOND, 'comm': comm,
             'cmdline': [comm], **more})
 
-    def history(self, device, value, interval=1, points=300):
-        """value(seconds ago) is the share of DRAM in use; L1 swings around it."""
-        row = self.tables['devices'][device]
+    def history(self, device, dram, l1, interval=1, points=300):
+        """Both are of now; before, they moved."""
         rows = []
         for at in range(points):
-            ago = (points - 1 - at) * interval
-            dram = round(row['dram_bytes'] * value(ago))
-            l1 = round(row['l1_bytes'] * min(0.97, 0.15 + 0.8 * value(ago) *
-                       abs(math.sin(ago / (7 * interval)))))
-            rows.append([NOW - ago * SECOND, dram, l1, round(dram * 1.02), l1,
-                         1000, 2, dram, l1, 0, 0, 0, 0, 0, 0, 0])
+            ago = points - 1 - at
+            then = round(dram * (1 - 0.25 * abs(math.sin(ago / 60))))
+            l1_then = round(l1 * (1 - 0.6 * abs(math.sin(ago / 9))))
+            rows.append([NOW - ago * interval * SECOND, then, l1_then,
+                         round(then * 1.01), l1_then, 1000, 2, then, l1_then,
+                         0, 0, 0, 0, 0, 0, 0])
         self.add('histories', {
             'device': device, 'interval_ns': interval * SECOND,
             'points': {'columns': list(COLUMNS), 'rows': rows}})
+
+    def histories(self):
+        """Of all devices, as they are now."""
+        rows = self.document()['devices']
+        for at, row in enumerate(rows):
+            for interval, points in ((1, 300), (10, 360), (60, 1440)):
+                self.history(at, row['dram_use'], row['l1_tensix_use'],
+                             interval, points)
 
     def distribution(self, device, figure, kind, middle):
         self.add('distributions', {
@@ -246,13 +253,6 @@ def small():
         device = sample.device(logical, headroom=412_000 - 500_000 * logical,
                                events_per_s=312)
         sample.telemetry(device, 45500 + 20000 * logical)
-        wave = 0.4 + 0.2 * logical
-        sample.history(device, lambda ago, w=wave: w + 0.2 *
-                       math.sin(ago / 40))
-        sample.history(device, lambda ago, w=wave: w + 0.1 *
-                       math.sin(ago / 400), 10, 360)
-        sample.history(device, lambda ago, w=wave: w + 0.15 *
-                       math.sin(ago / 9000), 60, 1440)
         for figure in ('dram', 'l1', 'cb'):
             sample.distribution(device, figure, 'bytes', 64 * KIB)
             sample.distribution(device, figure, 'lifetime_ns', 3_000_000)
@@ -276,6 +276,7 @@ def small():
                    leak_class='orphaned', orphaned=True)
     sample.holder(0, 1001, 'llama-serve', process=serve, reporting=True)
     sample.holder(1, 5005, 'jupyter-lab')
+    sample.histories()
     return [sample.document()]
 
 
@@ -304,8 +305,8 @@ def big(devices=32, processes=500, objects=10000):
         at = sample.device(logical, events_per_s=1000 + logical,
                            board='galaxy-blackhole')
         sample.telemetry(at, 40000 + 1000 * logical)
-        sample.history(at, lambda ago, p=logical: 0.5 + 0.4 *
-                       math.sin(ago / 30 + p), points=120)
+        sample.history(at, (8 + logical % 5 * 5) * GIB,
+                       (40 + logical) * MIB, points=120)
     for number in range(processes):
         process = sample.process(10000 + number, f'worker-{number:03d}',
                                  'reporting' if number % 7 else 'silent',

@@ -22,8 +22,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import serve  # noqa: E402
 from serve import Failed, fail  # noqa: E402
 
-# Generous: it is for a machine that is busy, and for sanitizers.
-PATIENCE_S = 60
+# Generous: it is for a machine that is busy, and for sanitizers. Less is good for
+# who writes a check.
+PATIENCE_S = float(os.environ.get('TTMEM_TEST_PATIENCE', '60'))
 PAUSE_S = 0.02
 CONFIG = '''set -s escape-time 0
 set -s exit-empty off
@@ -106,7 +107,7 @@ class Terminal:
     """A program in a terminal; use it with `with`."""
 
     def __init__(self, command, width=80, height=24, env=None,
-                 term='xterm-256color', locale='C.UTF-8', cwd='/'):
+                 term='tmux-256color', locale='C.UTF-8', cwd='/'):
         self.width, self.height = width, height
         self.folder = tempfile.mkdtemp(prefix='ttmem-tmux.')
         self.output = f'{self.folder}/output'

@@ -6,11 +6,12 @@ The rest is tests/serve's: a place, a server, loads that stop at each sync.
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 
 import samples
-from terminal import Terminal, serve
+from terminal import Terminal, cells, serve, wait_for
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING = os.path.join(HERE, 'four-devices.json.gz')
@@ -44,7 +45,7 @@ def environment(place, **more):
     return env
 
 
-def top(place, *options, size=(80, 24), prefix=(), term='xterm-256color',
+def top(place, *options, size=(80, 24), prefix=(), term='tmux-256color',
         locale='C.UTF-8', **env):
     """ttmem-top in a terminal."""
     return Terminal([*prefix, PROGRAM, *map(str, options)], *size, term=term,
@@ -57,13 +58,53 @@ def replay(place, name, *options, **how):
 
 
 def first(terminal):
-    """Waits for the first whole frame."""
-    return terminal.shows('Quit', row=-1)
+    """Waits for the first frame."""
+    return in_view(terminal, 'devices')
 
 
 def in_view(terminal, name):
-    """Waits until that view is shown."""
-    raise NotImplementedError
+    """Waits until that view is shown: its tab looks different."""
+    title = f'{next(k for k, v in VIEWS.items() if v == name)} ' \
+        f'{name.capitalize()}'
+
+    def attempt():
+        line = terminal.capture().split('\n', 1)[0]
+        if not re.search(f'\x1b\\[[0-9;]*m {title} (\x1b|$)', line):
+            serve.fail(f'{title} is not open in {line!r}:\n'
+                       f'{terminal.screen().framed()}')
+    return wait_for(f'the view {name}', attempt)
+
+
+def press(terminal, view, *keys):
+    """Goes to a view, presses keys there and waits for silence."""
+    terminal.keys(next(k for k, v in VIEWS.items() if v == view))
+    in_view(terminal, view)
+    for key in keys:
+        terminal.keys(key)
+    return terminal.still()
+
+
+def is_whole(screen):
+    """No control character, no half of a wide one, nothing wrapped."""
+    for row in screen.rows:
+        bad = re.search('[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e'
+                        '\u2066-\u2069\ufeff]', row)
+        if bad:
+            serve.fail(f'{bad[0]!r} in {row!r}')
+        serve.expect(f'width of {row!r}', len(cells(row)), screen.width)
+
+
+def gone(pid):
+    """Waits for the end of a process."""
+    def attempt():
+        try:
+            with open(f'/proc/{pid}/stat', encoding='utf-8',
+                      errors='replace') as file:
+                if file.read().rpartition(')')[2].split()[0] not in 'ZX':
+                    serve.fail(f'{pid} runs')
+        except OSError:
+            pass
+    wait_for('its end', attempt)
 
 
 def pid_of(terminal):
