@@ -46,6 +46,51 @@ void top_text_line(
 		top_put(&area, 0, 0, look, line);
 }
 
+/* How much of it has room in `cols`: up to a blank, if there is one. */
+static int line_break(const char *value, int cols)
+{
+	int length = (int)strlen(value), at;
+
+	if (length <= cols)
+		return length;
+	for (at = cols; at > 0 && value[at] != ' '; at--)
+		;
+	if (at > 0)
+		return at;
+	/* Not within a character. */
+	for (at = cols; at > 1 && ((unsigned char)value[at] & 0xc0) == 0x80;
+		at--)
+		;
+	return at;
+}
+
+void top_text_field(struct top_text *text, int indent, enum top_look look,
+	const char *label, const char *format, ...)
+{
+	char line[LINE_SIZE * 4];
+	const char *value = line;
+	struct top_area area;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	vsnprintf(line, sizeof(line), format, arguments);
+	va_end(arguments);
+	indent = indent > text->grid.cols / 2 ? text->grid.cols / 2 : indent;
+	do {
+		area = top_text_rows(text, 1);
+		if (area.cols <= indent)
+			return;
+		length = line_break(value, area.cols - indent);
+		if (value == line)
+			top_put_left(
+				&area, 0, 0, indent - 1, TOP_LOOK_LABEL, label);
+		top_printf(&area, 0, indent, look, "%.*s", length, value);
+		value += length;
+		value += strspn(value, " ");
+	} while (*value);
+}
+
 void top_text_head(struct top_text *text, const char *title)
 {
 	const struct top_glyphs *glyphs;

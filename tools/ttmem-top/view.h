@@ -61,6 +61,10 @@ void top_text_begin(
 struct top_area top_text_rows(struct top_text *text, int rows);
 __attribute__((format(printf, 3, 4))) void top_text_line(
 	struct top_text *text, enum top_look look, const char *format, ...);
+/* A label, and what does not fit beside it goes on below. */
+__attribute__((format(printf, 5, 6))) void top_text_field(struct top_text *text,
+	int indent, enum top_look look, const char *label, const char *format,
+	...);
 /* A heading with a line before it. */
 void top_text_head(struct top_text *text, const char *title);
 /* Shows it from *scroll on, which is kept in bounds, and frees it. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* All that is known about one device, or one process. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,23 +9,9 @@
 #include "common/text.h"
 #include "view.h"
 
-#define VALUE_COL 16
+#define LABEL_COLS 16
 #define LONG_SIZE 4096u
 #define OBJECTS_SHOWN 200u
-
-__attribute__((format(printf, 3, 4))) static void field_add(
-	struct top_text *text, const char *label, const char *format, ...)
-{
-	struct top_area line = top_text_rows(text, 1);
-	char value[LONG_SIZE];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(value, sizeof(value), format, arguments);
-	va_end(arguments);
-	top_put(&line, 0, 0, TOP_LOOK_LABEL, label);
-	top_put(&line, 0, VALUE_COL, TOP_LOOK_PLAIN, value);
-}
 
 /* -- a device ----------------------------------------------------------------- */
 
@@ -37,19 +22,19 @@ static void readings_add(
 	unsigned i;
 
 	top_text_head(text, "Readings of the driver");
-	field_add(text, "number", "/dev/tenstorrent/%llu",
-		(unsigned long long)t->number);
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "number",
+		"/dev/tenstorrent/%llu", (unsigned long long)t->number);
 	for (i = 0; i < TTMEM_READINGS; i++) {
 		const char *name = ttmem_name(TTMEM_NAMES_READING, i);
 
 		if (!name)
 			continue;
 		if (t->errors[i] && t->errors[i] != TTMEM_UNKNOWN)
-			field_add(text, name, "- (%s)",
-				strerror((int)t->errors[i]));
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
+				"- (%s)", strerror((int)t->errors[i]));
 		else
-			field_add(text, name, "%s old",
-				top_duration(t->ages_ns[i], age));
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
+				"%s old", top_duration(t->ages_ns[i], age));
 	}
 }
 
@@ -108,20 +93,9 @@ void top_detail_device(const struct top_model *model,
 static void command_add(struct top_text *text, const struct top_row *row)
 {
 	char command[LONG_SIZE];
-	struct top_area line;
-	int width, at = 0, length;
 
-	top_row_command(row, true, command, sizeof(command));
-	length = (int)strlen(command);
-	top_text_head(text, "Command");
-	/* In bytes: a long one is rarely anything but ASCII. */
-	do {
-		line = top_text_rows(text, 1);
-		width = line.cols > 1 ? line.cols : 1;
-		top_printf(&line, 0, 0, TOP_LOOK_PLAIN, "%.*s", width,
-			command + at);
-		at += width;
-	} while (at < length && line.cols);
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "command", "%s",
+		top_row_command(row, true, command, sizeof(command)));
 }
 
 static void shares_add(const struct top_model *model, const struct top_row *row,
@@ -177,8 +151,8 @@ static void reasons_add(struct top_text *text, enum ttmem_names set,
 	for (i = 0; i < TTMEM_REASONS; i++) {
 		name = ttmem_name(set, i);
 		if (name && counts[i] && counts[i] != TTMEM_UNKNOWN)
-			field_add(text, what, "%llu %s",
-				(unsigned long long)counts[i], name);
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, what,
+				"%llu %s", (unsigned long long)counts[i], name);
 	}
 }
 
@@ -272,16 +246,19 @@ static void process_add(const struct top_model *model,
 	uint64_t now = ttmem_snapshot_info(model->snapshot)->monotonic_ns;
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], path[512];
 
-	field_add(text, "cgroup", "%s",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "cgroup", "%s",
 		ttm_text_escape(
 			p->cgroup ? p->cgroup : "-", path, sizeof(path)));
-	field_add(text, "tracked for", "%s, last event %s ago",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "tracked for",
+		"%s, last event %s ago",
 		top_duration(top_ago(now, p->started_ns), a),
 		top_duration(top_ago(now, p->last_event_ns), b));
-	field_add(text, "events", "%s, %s per second", top_count(p->events, a),
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
+		"%s, %s per second", top_count(p->events, a),
 		top_count(p->events_per_s, b));
-	field_add(text, "missed", "%s records, in flight %s",
-		top_count(p->missed, a), top_count(p->in_flight, b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "missed",
+		"%s records, in flight %s", top_count(p->missed, a),
+		top_count(p->in_flight, b));
 	reasons_add(text, TTMEM_NAMES_LOSS, "! lost", p->lost_events);
 	reasons_add(text, TTMEM_NAMES_ANOMALY, "! anomaly", p->anomalies);
 }
@@ -302,15 +279,16 @@ void top_detail_row(const struct top_model *model, const struct top_row *row,
 		return;
 	}
 	if (row->kind == TOP_ROW_SCOPE) {
-		field_add(text, "scope", "%s",
+		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "scope", "%s",
 			ttm_text_escape(row->comm ? row->comm : "(none)", scope,
 				sizeof(scope)));
 		objects_add(model, row, text);
 		return;
 	}
-	field_add(text, "pid", "%s, user %s", top_count(row->pid, a),
-		top_user(row->uid, b));
-	field_add(text, "state", "%s", top_state_name(row->state));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "pid", "%s, user %s",
+		top_count(row->pid, a), top_user(row->uid, b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "state", "%s",
+		top_state_name(row->state));
 	if (p)
 		process_add(model, p, text);
 	command_add(text, row);

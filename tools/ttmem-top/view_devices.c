@@ -7,8 +7,10 @@
 #include "common/text.h"
 #include "view.h"
 
-#define METER_TEXT 8 /* "100.0%!!" */
-#define COMPACT_COLS 26
+#define METER_TEXT 8  /* "100.0%!!" */
+#define METER_COLS 16 /* with a bar */
+#define METER_FROM_COLS 60
+#define COMPACT_COLS 38
 #define NAME_COLS 21 /* asic: and 16 digits */
 
 /* -- cells -------------------------------------------------------------------- */
@@ -178,6 +180,11 @@ static void wider_measure(const struct top_model *model,
 	int width;
 
 	memset(wider, 0, TOP_COLUMNS * sizeof(*wider));
+	/* Bars before columns of less weight. */
+	if (area->cols >= METER_FROM_COLS) {
+		wider[TOP_COLUMN_DEVICES_DRAM_BAR] = METER_COLS;
+		wider[TOP_COLUMN_DEVICES_L1_BAR] = METER_COLS;
+	}
 	for (m = 0; m < sizeof(measured) / sizeof(measured[0]); m++)
 		for (i = 0; i < model->devices.len; i++) {
 			width = top_text_width(area,

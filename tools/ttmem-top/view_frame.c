@@ -9,6 +9,10 @@
 #include "keys.h"
 #include "view.h"
 
+#define AGE_SHOWN_NS 2000000000ull
+#define METER_COLS_LEAST 18
+#define METER_COLS_MOST 60
+
 static void (*const views[TOP_VIEWS])(const struct top_model *model,
 	struct top_state *state, const struct top_area *area) = {
 	top_view_devices, top_view_charts, top_view_processes, top_view_health
@@ -43,13 +47,16 @@ static void status_text(const struct top_model *model,
 	char *buffer, size_t size)
 {
 	const struct ttmem_info_row *info;
-	char time[TOP_TEXT_SIZE], age[TOP_TEXT_SIZE];
+	char time[TOP_TEXT_SIZE], age[TOP_TEXT_SIZE] = "ok";
 
 	if (!model->snapshot) {
 		snprintf(buffer, size, "no data");
 		return;
 	}
 	info = ttmem_snapshot_info(model->snapshot);
+	/* Calm while all is well. */
+	if (info->age_ns >= AGE_SHOWN_NS)
+		top_duration(info->age_ns, age);
 	snprintf(buffer, size, "%s%s%s %s  %s",
 		state->frozen         ? glyphs->frozen :
 			model->replay ? glyphs->playing :
@@ -59,7 +66,7 @@ static void status_text(const struct top_model *model,
 					"",
 		model->recording ? " REC " : "",
 		top_time(info->realtime_ns, time),
-		model->worth.stale ? "STALE" : top_duration(info->age_ns, age));
+		model->worth.stale ? "STALE" : age);
 }
 
 static void top_line_paint(const struct top_model *model,
@@ -152,6 +159,24 @@ static int count_paint(const struct top_area *area, int col, size_t count,
 		count == 1 ? "" : plural);
 }
 
+/* What is left out. */
+static int choice_paint(const struct top_model *model,
+	const struct top_state *state, const struct top_area *area, int col)
+{
+	const struct top_device *device = top_model_device(model, state);
+	char text[TOP_FILTER_SIZE * 4];
+
+	if (state->device_only && device)
+		col = top_printf(area, 0, col, TOP_LOOK_NOTICE,
+			" on device %s ", device->name);
+	if (state->filter[0])
+		col = top_printf(area, 0, col, TOP_LOOK_NOTICE,
+			" filter: %s, %zu hidden ",
+			ttm_text_escape(state->filter, text, sizeof(text)),
+			model->rows.hidden);
+	return col + 1;
+}
+
 static void summary_paint(const struct top_model *model,
 	const struct top_state *state, const struct top_area *area)
 {
@@ -170,10 +195,12 @@ static void summary_paint(const struct top_model *model,
 	if (model->rows.untracked && !state->settings.tree)
 		col = count_paint(area, col, model->rows.untracked, "untracked",
 			"", TOP_LOOK_WARN);
+	if (state->view == TOP_VIEW_PROCESSES)
+		col = choice_paint(model, state, area, col);
 	width = (area->cols - col - 2) / 2;
-	if (width < 18)
+	if (width < METER_COLS_LEAST)
 		return;
-	width = width > 60 ? 60 : width;
+	width = width > METER_COLS_MOST ? METER_COLS_MOST : width;
 	col = area->cols - 2 * width - 2;
 	col = top_meter_paint(
 		area, 0, col, width, "DRAM", totals.dram, totals.dram_bytes);
@@ -214,20 +241,25 @@ static const struct hint hints[] = {
 	{ TOP_ACTION_QUIT, "q", "Quit", IN_ALL },
 };
 
+static int hint_width(const struct hint *hint)
+{
+	return (int)(strlen(hint->key) + strlen(hint->text)) + 1;
+}
+
+/* Those that have room beside the last, which is how to get out. */
 static void hints_paint(
 	const struct top_state *state, const struct top_area *area)
 {
-	size_t i;
+	size_t len = sizeof(hints) / sizeof(hints[0]), i;
+	int rest = area->cols + 1 - hint_width(&hints[len - 1]);
 	int col = 0, start;
 
-	for (i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+	for (i = 0; i < len; i++) {
 		if (!(hints[i].views >> state->view & 1) ||
-			(hints[i].action == TOP_ACTION_KILL && state->readonly))
+			(hints[i].action == TOP_ACTION_KILL &&
+				state->readonly) ||
+			(i + 1 < len && col + hint_width(&hints[i]) > rest))
 			continue;
-		if (col + (int)strlen(hints[i].key) +
-				(int)strlen(hints[i].text) >
-			area->cols)
-			break;
 		start = col;
 		col = top_put(area, 0, col, TOP_LOOK_KEY, hints[i].key);
 		col = top_put(area, 0, col, TOP_LOOK_KEY_TEXT, hints[i].text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* View 4: what figures are worth: ttmemd, losses, oddities, ages. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,46 +15,32 @@ static uint64_t known(uint64_t value)
 	return value == TTMEM_UNKNOWN ? 0 : value;
 }
 
-__attribute__((format(printf, 4, 5))) static void field_add(
-	struct top_text *text, enum top_look look, const char *label,
-	const char *format, ...)
-{
-	struct top_area line = top_text_rows(text, 1);
-	char value[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(value, sizeof(value), format, arguments);
-	va_end(arguments);
-	top_put(&line, 0, 0, TOP_LOOK_LABEL, label);
-	top_put(&line, 0, LABEL_COLS, look, value);
-}
-
 /* -- ttmemd ------------------------------------------------------------------- */
 
 static void trouble_add(struct top_text *text, uint64_t count, const char *what)
 {
 	if (known(count))
-		field_add(text, TOP_LOOK_WARN, "! trouble", "%llu %s",
-			(unsigned long long)count, what);
+		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN, "! trouble",
+			"%llu %s", (unsigned long long)count, what);
 }
 
 static void counts_add(struct top_text *text, const struct ttmem_health_row *h)
 {
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
-	field_add(text, TOP_LOOK_PLAIN, "events", "%s read, %s rescans",
-		top_count(h->events, a), top_count(h->scans, b));
-	field_add(text, TOP_LOOK_PLAIN, "rounds",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
+		"%s read, %s rescans", top_count(h->events, a),
+		top_count(h->scans, b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "rounds",
 		"%s, last took %s, at most %s", top_count(h->rounds, a),
 		top_duration(h->round_ns, b), top_duration(h->round_max_ns, c));
-	field_add(text, TOP_LOOK_PLAIN, "publishing",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "publishing",
 		"last took %s, at most %s; mirror %s",
 		top_duration(h->publish_ns, a),
 		top_duration(h->publish_max_ns, b),
 		top_bytes(h->mirror_bytes, c));
 	if (h->inotify == 0)
-		field_add(text, TOP_LOOK_WARN, "! discovery",
+		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN, "! discovery",
 			"by scanning only: no inotify");
 	trouble_add(text, h->refused, "files refused that are no segments");
 	trouble_add(text, h->over_limit, "segments beyond its limits");
@@ -76,25 +61,26 @@ static void server_add(const struct top_model *model, struct top_text *text)
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
 	top_text_head(text, "ttmemd");
-	field_add(text,
+	top_text_field(text, LABEL_COLS,
 		info->source == TTMEM_SOURCE_OK ? TOP_LOOK_GOOD :
 						  TOP_LOOK_CRITICAL,
 		"state", "%s%s, figures %s old",
 		info->source == TTMEM_SOURCE_OK ? "" : "!! ",
 		state ? state : "-", top_duration(info->age_ns, a));
-	field_add(text, TOP_LOOK_PLAIN, "process",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "process",
 		"pid %s, user %s, version %s, %s", top_count(info->pid, a),
 		top_user(info->uid, b),
 		ttm_text_escape(
 			info->version ? info->version : "-", c, sizeof(c)),
 		info->mode == TTMEM_MODE_SYSTEM ? "for everybody" :
 						  "for one user");
-	field_add(text, TOP_LOOK_PLAIN, "up", "%s, %s restarts, publication %s",
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "up",
+		"%s, %s restarts, publication %s",
 		top_duration(top_ago(info->monotonic_ns, info->started_ns), a),
 		top_count(h ? h->restarts : TTMEM_UNKNOWN, b),
 		top_count(info->publication, c));
 	if (h) {
-		field_add(text, TOP_LOOK_PLAIN, "attached",
+		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "attached",
 			"%s processes, "
 			"%s objects",
 			top_count(h->attached, a),
@@ -115,7 +101,7 @@ static void directories_add(
 
 		d = ttmem_snapshot_directory(model->snapshot, i);
 		state = ttmem_name(TTMEM_NAMES_DIRECTORY, d->state);
-		field_add(text,
+		top_text_field(text, LABEL_COLS,
 			d->state == TTMEM_DIRECTORY_SERVED ? TOP_LOOK_PLAIN :
 							     TOP_LOOK_WARN,
 			i ? "" : "directories",
@@ -126,18 +112,19 @@ static void directories_add(
 			state ? state : "-", d->own == 1 ? " (yours)" : "",
 			top_count(d->attached, a), top_count(d->retired, b));
 		if (known(d->lost_segments) || known(d->lost_objects))
-			field_add(text, TOP_LOOK_CRITICAL, "!! lost",
+			top_text_field(text, LABEL_COLS, TOP_LOOK_CRITICAL,
+				"!! lost",
 				"%s objects (%s) removed before they were read",
 				top_count(d->lost_objects, a),
 				top_bytes(d->lost_bytes, b));
 		if (known(d->dropped_processes))
-			field_add(text, TOP_LOOK_WARN, "! dropped",
-				"%s retired processes, for room",
+			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
+				"! dropped", "%s retired processes, for room",
 				top_count(d->dropped_processes, a));
 	}
 	if (len > SHOWN_AT_MOST)
-		field_add(text, TOP_LOOK_DIM, "", "and %zu more",
-			len - SHOWN_AT_MOST);
+		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",
+			"and %zu more", len - SHOWN_AT_MOST);
 }
 
 /* -- losses and anomalies ----------------------------------------------------- */
@@ -168,7 +155,7 @@ static void reason_add(const struct top_model *model, struct top_text *text,
 	}
 	if (!most)
 		return;
-	field_add(text,
+	top_text_field(text, LABEL_COLS,
 		set == TTMEM_NAMES_LOSS ? TOP_LOOK_CRITICAL : TOP_LOOK_WARN,
 		ttmem_name(set, reason), "%s %llu, most by %s[%s]",
 		set == TTMEM_NAMES_LOSS ? "!!" : "!", (unsigned long long)sum,
@@ -190,7 +177,8 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 			model->snapshot);
 
 		if (h && known(h->missed))
-			field_add(text, TOP_LOOK_WARN, "missed",
+			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
+				"missed",
 				"! %llu records of history overwritten "
 				"(totals are right)",
 				(unsigned long long)h->missed);
@@ -224,7 +212,8 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 		f = ttmem_snapshot_failure(model->snapshot, i);
 		p = ttmem_snapshot_process(model->snapshot, f->process);
 		kind = ttmem_name(TTMEM_NAMES_FIGURE, f->figure);
-		field_add(text, TOP_LOOK_WARN, kind ? kind : "-",
+		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
+			kind ? kind : "-",
 			"! %s wanted, %s free at most, %s ago: %s[%s] %s",
 			top_bytes(f->size, a), top_bytes(f->largest_free, b),
 			top_duration(top_ago(now, f->time_ns), c),
@@ -235,8 +224,8 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 				sizeof(scope)));
 	}
 	if (len > SHOWN_AT_MOST)
-		field_add(text, TOP_LOOK_DIM, "", "and %zu before",
-			len - SHOWN_AT_MOST);
+		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",
+			"and %zu before", len - SHOWN_AT_MOST);
 }
 
 static void quarantine_add(const struct top_model *model, struct top_text *text)
@@ -327,7 +316,7 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 				sizeof(line) - strlen(line),
 				", ! a read does not return");
 		snprintf(a, sizeof(a), "device %.30s", device->name);
-		field_add(text,
+		top_text_field(text, LABEL_COLS,
 			errors || t->busy_ns != TTMEM_UNKNOWN ? TOP_LOOK_WARN :
 								TOP_LOOK_PLAIN,
 			a, "%s", line);

@@ -62,9 +62,16 @@ static unsigned figure_of(size_t column)
 
 /* -- cells -------------------------------------------------------------------- */
 
+static bool is_process(const struct top_row *row)
+{
+	return row->kind <= TOP_ROW_UNTRACKED;
+}
+
 static const char *command_text(const struct table *table,
 	const struct top_row *row, char *buffer, size_t buffer_size)
 {
+	if (is_process(row) && table->state->settings.compact && row->comm)
+		return ttm_text_escape(row->comm, buffer, buffer_size);
 	if (row->kind == TOP_ROW_PROCESS || row->kind == TOP_ROW_HOLDER)
 		return top_row_command(
 			row, table->state->settings.path, buffer, buffer_size);
@@ -74,11 +81,6 @@ static const char *command_text(const struct table *table,
 		return "(no scope)";
 	return ttm_text_escape(
 		row->comm ? row->comm : "-", buffer, buffer_size);
-}
-
-static bool is_process(const struct top_row *row)
-{
-	return row->kind <= TOP_ROW_UNTRACKED;
 }
 
 static void command_cell(const struct table *table, const struct top_area *area,

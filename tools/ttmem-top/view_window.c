@@ -8,6 +8,8 @@
 #include "signals.h"
 #include "view.h"
 
+#define HELP_COLS 16
+
 static struct top_area window_open(
 	const struct top_area *area, int rows, int cols, const char *title)
 {
@@ -26,7 +28,6 @@ static struct top_area window_open(
 static void help_keys(struct top_text *text)
 {
 	const char *group = "";
-	struct top_area line;
 	size_t i;
 
 	for (i = 0; i < top_action_texts_len; i++) {
@@ -35,9 +36,8 @@ static void help_keys(struct top_text *text)
 		if (strcmp(a->group, group) != 0)
 			top_text_head(text, a->group);
 		group = a->group;
-		line = top_text_rows(text, 1);
-		top_put_right(&line, 0, 0, 14, TOP_LOOK_KEY, a->keys);
-		top_put(&line, 0, 16, TOP_LOOK_PLAIN, a->text);
+		top_text_field(text, HELP_COLS, TOP_LOOK_PLAIN, a->keys, "%s",
+			a->text);
 	}
 }
 
@@ -46,17 +46,15 @@ static void help_columns(struct top_text *text)
 	static const char *const titles[TOP_TABLES] = { "Columns of devices",
 		"Columns of the breakdown", "Columns of processes" };
 	enum top_table table = TOP_TABLES;
-	struct top_area line;
 	size_t i;
 
 	for (i = 0; i < TOP_COLUMNS; i++) {
 		if (top_columns[i].table != table)
 			top_text_head(text, titles[top_columns[i].table]);
 		table = top_columns[i].table;
-		line = top_text_rows(text, 1);
-		top_put_right(&line, 0, 0, 14, TOP_LOOK_KEY,
-			top_columns[i].title[0] ? top_columns[i].title : "bar");
-		top_put(&line, 0, 16, TOP_LOOK_PLAIN, top_columns[i].text);
+		top_text_field(text, HELP_COLS, TOP_LOOK_PLAIN,
+			top_columns[i].title[0] ? top_columns[i].title : "bar",
+			"%s", top_columns[i].text);
 	}
 }
 
