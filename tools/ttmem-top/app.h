@@ -18,8 +18,9 @@ struct top_app {
 	struct top_model model;
 	struct top_state state;
 	struct top_grid grid;
-	FILE *record;                      /* NULL: none */
-	bool utf8;                         /* the locale's characters */
+	FILE *record;          /* NULL: none */
+	uint64_t histories_ns; /* when they are to be recorded again */
+	bool utf8;             /* the locale's characters */
 	char config[TOP_CONFIG_PATH_SIZE]; /* "": none */
 };
 

@@ -93,10 +93,15 @@ static int snapshot_take(struct top_app *app)
 	return r;
 }
 
-static int frame_make(struct top_app *app)
+/* Returns the exit status so far; -1: a recording has no more. */
+static int frame_make(struct top_app *app, bool first)
 {
 	int r = snapshot_take(app);
 
+	if (r == -ENODATA && !first && top_source_is_replay(app->source))
+		return -1;
+	if (!first && fputc('\n', stdout) == EOF)
+		return TTM_EXIT_FAILURE;
 	top_source_worth(app->source, top_now_ns(), &app->model.worth);
 	if (r < 0 && r != -ENODATA) {
 		ttm_error("%s", strerror(-r));
@@ -131,15 +136,12 @@ int top_batch(struct top_app *app)
 			next += delay;
 			pause_until(next);
 		}
-		if (n && replay && top_source_ended(app->source))
+		one = frame_make(app, n == 0);
+		if (one < 0)
 			break;
-		one = frame_make(app);
 		status = ttm_exit_join(status, one);
 		if (one == TTM_EXIT_FAILURE)
 			break;
-		if (n + 1 != count &&
-			!(replay && top_source_ended(app->source)))
-			fputc('\n', stdout);
 	}
 	return status;
 }

@@ -11,6 +11,8 @@
 #include "common/error.h"
 #include "config.h"
 
+#define HISTORIES_NS 60000000000ull
+
 uint64_t top_now_ns(void)
 {
 	struct timespec now;
@@ -20,6 +22,17 @@ uint64_t top_now_ns(void)
 }
 
 /* -- snapshots ---------------------------------------------------------------- */
+
+/* All there is; but the past, most of which was written before, once a minute. */
+static uint32_t record_flags(struct top_app *app, uint64_t now_ns)
+{
+	uint32_t flags = TTMEM_SNAPSHOT_OBJECTS | TTMEM_SNAPSHOT_DISTRIBUTIONS;
+
+	if (now_ns < app->histories_ns)
+		return flags;
+	app->histories_ns = now_ns + HISTORIES_NS;
+	return flags | TTMEM_SNAPSHOT_HISTORIES;
+}
 
 static int record_write(
 	struct top_app *app, const struct ttmem_snapshot *snapshot)
@@ -60,8 +73,7 @@ int top_app_take(struct top_app *app, uint64_t now_ns)
 	int r;
 
 	if (app->record)
-		flags = TTMEM_SNAPSHOT_OBJECTS | TTMEM_SNAPSHOT_HISTORIES |
-			TTMEM_SNAPSHOT_DISTRIBUTIONS;
+		flags |= record_flags(app, now_ns);
 	r = top_source_take(app->source, flags, now_ns, &snapshot);
 	if (r == 0 && app->record)
 		r = record_write(app, snapshot);

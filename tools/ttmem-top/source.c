@@ -287,11 +287,6 @@ uint64_t top_source_due_ns(const struct top_source *source)
 	return source->replay ? source->due_ns : 0;
 }
 
-bool top_source_ended(const struct top_source *source)
-{
-	return source->ended;
-}
-
 bool top_source_is_replay(const struct top_source *source)
 {
 	return source->replay != NULL;

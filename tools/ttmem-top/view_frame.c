@@ -42,9 +42,10 @@ static int tabs_paint(const struct top_area *area, enum top_view open)
 	return col;
 }
 
+/* Frozen, replayed, recorded; the time of the figures; what they are worth. */
 static void status_text(const struct top_model *model,
 	const struct top_state *state, const struct top_glyphs *glyphs,
-	char *buffer, size_t size)
+	bool date, char *buffer, size_t size)
 {
 	const struct ttmem_info_row *info;
 	char time[TOP_TEXT_SIZE], age[TOP_TEXT_SIZE] = "ok";
@@ -57,33 +58,39 @@ static void status_text(const struct top_model *model,
 	/* Calm while all is well. */
 	if (info->age_ns >= AGE_SHOWN_NS)
 		top_duration(info->age_ns, age);
-	snprintf(buffer, size, "%s%s%s %s  %s",
+	snprintf(buffer, size, "%s%s%s%s%s  %s",
 		state->frozen         ? glyphs->frozen :
 			model->replay ? glyphs->playing :
 					"",
 		state->frozen         ? " FROZEN " :
 			model->replay ? " REPLAY " :
 					"",
-		model->recording ? " REC " : "",
-		top_time(info->realtime_ns, time),
+		model->recording ? "REC " : "",
+		model->replay || state->frozen || model->recording ? " " : "",
+		date ? top_time(info->realtime_ns, time) :
+		       top_time_of_day(info->realtime_ns, time),
 		model->worth.stale ? "STALE" : age);
 }
 
 static void top_line_paint(const struct top_model *model,
 	const struct top_state *state, const struct top_area *area)
 {
-	char text[128];
+	enum top_look look = state->frozen || model->worth.stale ?
+		TOP_LOOK_WARN :
+		TOP_LOOK_DIM;
 	int col = tabs_paint(area, state->view), width;
+	char text[128];
 
-	status_text(model, state, top_glyphs_of(area), text, sizeof(text));
+	status_text(
+		model, state, top_glyphs_of(area), true, text, sizeof(text));
+	if (col + 1 + top_text_width(area, text) > area->cols)
+		status_text(model, state, top_glyphs_of(area), false, text,
+			sizeof(text));
 	width = top_text_width(area, text);
 	if (col + 1 + width <= area->cols)
-		top_put(area, 0, area->cols - width,
-			state->frozen || model->worth.stale ? TOP_LOOK_WARN :
-							      TOP_LOOK_DIM,
-			text);
+		top_put(area, 0, area->cols - width, look, text);
 	else if (state->frozen || model->worth.stale)
-		top_put_right(area, 0, col, area->cols - col, TOP_LOOK_WARN,
+		top_put_right(area, 0, col, area->cols - col, look,
 			state->frozen ? "FROZEN" : "STALE");
 }
 
@@ -359,7 +366,8 @@ static void plain_head(const struct top_model *model,
 	char text[128];
 	int col;
 
-	status_text(model, state, top_glyphs_of(area), text, sizeof(text));
+	status_text(
+		model, state, top_glyphs_of(area), true, text, sizeof(text));
 	col = top_printf(area, 0, 0, TOP_LOOK_TITLE,
 		"ttmem-top %s: ", top_view_name(state->view));
 	top_put(area, 0, col, TOP_LOOK_PLAIN, text);
