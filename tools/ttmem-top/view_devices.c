@@ -174,7 +174,8 @@ static void wider_measure(const struct top_model *model,
 	const struct top_area *area, int wider[TOP_COLUMNS])
 {
 	static const enum top_column_id measured[] = { TOP_COLUMN_DEVICES_DEV,
-		TOP_COLUMN_DEVICES_BOARD };
+		TOP_COLUMN_DEVICES_BOARD, TOP_COLUMN_DEVICES_ARCH,
+		TOP_COLUMN_DEVICES_PROC };
 	char text[TOP_TEXT_SIZE];
 	size_t i, m;
 	int width;
