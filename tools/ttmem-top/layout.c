@@ -142,7 +142,7 @@ void top_layout_columns(const struct top_column_size *columns, size_t len,
 	while ((i = column_next(columns, len, ret_widths, priority)) < len) {
 		priority = columns[i].priority;
 		if (used + 1 + columns[i].least > cols)
-			break;
+			continue;
 		ret_widths[i] = columns[i].least;
 		used += 1 + columns[i].least;
 	}

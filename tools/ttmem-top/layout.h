@@ -57,7 +57,8 @@ struct top_column_size {
 
 /*
  * The widths of columns side by side with a blank between them; 0: no room. Columns
- * of a lower number go first; what is left over goes to those that can use it.
+ * of a lower number go first, priorities are different ones; what is left over goes
+ * to those that can use it.
  */
 void top_layout_columns(const struct top_column_size *columns, size_t len,
 	int cols, int *ret_widths);

@@ -17,6 +17,7 @@ struct charts {
 	const struct top_model *model;
 	const struct top_state *state;
 	uint64_t from_ns, to_ns;
+	size_t shown; /* devices */
 };
 
 /* The end lies on a step, so that columns move as a whole. */
@@ -116,7 +117,7 @@ static void time_paint(const struct charts *charts, const struct top_area *area)
 {
 	const struct top_glyphs *glyphs = top_glyphs_of(area);
 	uint64_t window = top_windows[charts->state->window];
-	char text[TOP_TEXT_SIZE];
+	char text[TOP_TEXT_SIZE], title[2 * TOP_TEXT_SIZE];
 	int col;
 
 	top_fill(area, 0, 0, area->cols, TOP_LOOK_BORDER, glyphs->across);
@@ -129,15 +130,21 @@ static void time_paint(const struct charts *charts, const struct top_area *area)
 		col = snprintf(text, sizeof(text), "now") + 2;
 	top_printf(area, 0, area->cols - 1 - col, TOP_LOOK_DIM, " %s ", text);
 	top_duration(window, text);
-	col = (area->cols - (int)strlen(text) - 9) / 2;
+	if (charts->shown < charts->model->devices.len)
+		snprintf(title, sizeof(title),
+			" window %s, %zu of %zu devices ", text, charts->shown,
+			charts->model->devices.len);
+	else
+		snprintf(title, sizeof(title), " window %s ", text);
+	col = (area->cols - (int)strlen(title)) / 2;
 	if (col > 12)
-		top_printf(area, 0, col, TOP_LOOK_LABEL, " window %s ", text);
+		top_put(area, 0, col, TOP_LOOK_LABEL, title);
 }
 
 void top_view_charts(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
-	struct charts charts = { model, state, 0, 0 };
+	struct charts charts = { model, state, 0, 0, 0 };
 	bool compact = state->settings.compact;
 	struct top_rect body = { 0, 0, area->rows - 1, area->cols };
 	struct top_panels_layout layout;
@@ -161,6 +168,7 @@ void top_view_charts(const struct top_model *model, struct top_state *state,
 		part = top_area_part(area, r.top, r.left, r.rows,
 			r.cols - (r.left + r.cols < area->cols ? 2 : 0));
 		panel_paint(&charts, &part, &model->devices.list[first + i]);
+		charts.shown++;
 		top_spot_add(&part, 0, 0, part.rows, part.cols, TOP_SPOT_ROW,
 			(int)(first + i));
 	}

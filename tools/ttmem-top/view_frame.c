@@ -117,10 +117,12 @@ int top_meter_paint(const struct top_area *area, int row, int col, int width,
 	char text[TOP_TEXT_SIZE * 3];
 	int bar, end = col + width;
 
-	snprintf(text, sizeof(text), " %s/%s %s%s", top_bytes_short(used, a),
-		top_bytes_short(size, b), top_percent(used, size, c),
-		top_level_mark(level));
+	top_percent(used, size, c);
 	col = top_put(area, row, col, TOP_LOOK_LABEL, label);
+	snprintf(text, sizeof(text), " %s/%s %s%s", top_bytes_short(used, a),
+		top_bytes_short(size, b), c, top_level_mark(level));
+	if (top_text_width(area, text) > end - col)
+		snprintf(text, sizeof(text), " %s%s", c, top_level_mark(level));
 	bar = end - col - top_text_width(area, text) - 1;
 	if (bar > 5) {
 		top_bar(area, row, col + 1, bar, fraction);
