@@ -117,7 +117,7 @@ static void time_paint(const struct charts *charts, const struct top_area *area)
 {
 	const struct top_glyphs *glyphs = top_glyphs_of(area);
 	uint64_t window = top_windows[charts->state->window];
-	char text[TOP_TEXT_SIZE], title[2 * TOP_TEXT_SIZE];
+	char text[TOP_TEXT_SIZE], title[3 * TOP_TEXT_SIZE];
 	int col;
 
 	top_fill(area, 0, 0, area->cols, TOP_LOOK_BORDER, glyphs->across);
