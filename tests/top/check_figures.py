@@ -67,11 +67,13 @@ class Table:
         serve.expect('titles', [t for _, _, t in found], list(titles))
         for at, (begin, end, title) in enumerate(found):
             if title in left:
+                # What is right-aligned behind it reaches to the left.
                 end = found[at + 1][0] - 1 if at + 1 < len(found) else None
-                # Right-aligned ones behind it reach to the left.
+                self.spans[title] = (begin, end)
                 start = begin
-            self.spans[title] = (start, end)
-            start = end
+            else:
+                self.spans[title] = (start, end)
+                start = end
 
     def value(self, row, title):
         start, end = self.spans[title]
@@ -113,6 +115,10 @@ def lines_of(device):
                 sums['peak_bytes'] if peak else None, sums['live_objects'],
                 sums['orphaned_bytes'] if peak else None)
     l1 = device['l1_bytes']
+
+    def kernel(name):
+        # Those in the ring are on top of what L1 has.
+        return line(name, None if device['ring_bytes'][name] else l1)
     kernels = [figures[k] for k in KERNELS]
     return {
         'L1 buffers': line('l1', l1),
@@ -124,8 +130,8 @@ def lines_of(device):
                     sum(k['live_objects'] for k in kernels),
                     sum(k['orphaned_bytes'] for k in kernels)),
         'Fabric': line('kernel_fabric', None),
-        'Dispatch': line('kernel_dispatch', l1),
-        'Application': line('kernel_application', l1),
+        'Dispatch': kernel('kernel_dispatch'),
+        'Application': kernel('kernel_application'),
         'Total L1': (device['l1_tensix_use'], l1, device['l1_tensix_peak'],
                      None, None),
         'DRAM buffers': line('dram', device['dram_bytes']),
@@ -150,6 +156,7 @@ def breakdown(screen, device):
             serve.fail(f'no {label}:\n{screen.framed()}')
         found = {t: table.value(row, t) for t in (
             'USED', 'OF', 'PEAK', 'COUNT', 'ORPHANED')}
+        found['PEAK'] = found['PEAK'].lstrip('! ')
         # Bars lie between label and figure.
         found['USED'] = re.sub(r'^.*?([\d.]+ \w+|-)$', r'\1', found['USED'])
         wanted = {'USED': bytes_text(used), 'OF': bytes_text(size),
@@ -188,7 +195,8 @@ def devices_are_right(place, path):
             device = document['devices'][index]
             if number:
                 top.keys('d')
-            screen = top.shows(f'Device {device["logical"]}  ')
+            top.shows(f'Device {device["logical"]}  ')
+            screen = top.still()
             device_row(screen, number, device)
             breakdown(screen, device)
             sensors(screen, document, index)

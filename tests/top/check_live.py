@@ -85,7 +85,6 @@ def check_started_before_ttmemd(place):
         load = place.run(SCRIPT)
         top.hides('never started')
         top.shows('256M')
-        load.end()
 
 
 def check_quiet_frames(place):
@@ -109,7 +108,6 @@ def check_quiet_frames(place):
         if wrote > 600:
             serve.fail(f'{wrote} bytes in three seconds without news: '
                        f'{top.bytes_from(before)[:400]!r}')
-    load.end()
 
 
 def check_hostile_names(place):
@@ -125,7 +123,8 @@ def check_hostile_names(place):
         path = place.file('script', 'open 0 chip=1 dram=1G\n'
                           f'push "{text}"\nalloc 0 dram 1 0 1M\nsync\n')
         load = place.popen([f'{folder}/{name}', '--dir', place.base,
-                            '--script', path], stdin=-1, stdout=-1, text=True)
+                            '--quiet', '--script', path], stdin=-1,
+                           stdout=-1, text=True)
         load.stdout.readline()
         loads.append(load)
     place.sees('all of them', lambda s: serve.expect(

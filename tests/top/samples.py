@@ -292,7 +292,9 @@ def moving(count=5):
         device = document['devices'][0]
         for row in (device, document['shares'][0]):
             row['figures']['dram']['live_bytes'] += at * GIB
+            row['figures']['dram']['peak_bytes'] += at * GIB
         device['dram_use'] += at * GIB
+        device['dram_peak'] += at * GIB
         documents.append(document)
     return documents
 
