@@ -45,12 +45,15 @@ static const struct {
 static bool cursor_can_move(void)
 {
 	const char *cup;
+	bool can;
 	int error;
 
 	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR)
 		return false;
 	cup = tigetstr("cup");
-	return cup && cup != (const char *)-1;
+	can = cup && cup != (const char *)-1;
+	del_curterm(cur_term); /* newterm() makes its own */
+	return can;
 }
 
 static void colours_begin(void)
