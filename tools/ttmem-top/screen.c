@@ -164,6 +164,8 @@ void top_screen_return(struct top_screen *screen)
 {
 	screen->fresh = true;
 	refresh();
+	/* Else only the first key would bring it back, as another one. */
+	keypad(stdscr, TRUE);
 }
 
 void top_screen_redraw(struct top_screen *screen)
