@@ -249,7 +249,8 @@ static void title_paint(
 		col = top_printf(area, 0, col, TOP_LOOK_PLAIN, "  %s",
 			ttm_text_escape(arch, text, sizeof(text)));
 	if (board)
-		col = top_printf(area, 0, col, TOP_LOOK_PLAIN, " %s",
+		col = top_printf(area, 0, col, TOP_LOOK_PLAIN, "%s%s",
+			arch ? " " : "  ",
 			ttm_text_escape(board, text, sizeof(text)));
 	if (d->pci_address != TTMEM_UNKNOWN)
 		col = top_printf(area, 0, col, TOP_LOOK_DIM, "  pci %s",
