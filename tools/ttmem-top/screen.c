@@ -46,11 +46,14 @@ static bool cursor_can_move(void)
 {
 	const char *cup;
 	int error;
+	bool can;
 
 	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR)
 		return false;
 	cup = tigetstr("cup");
-	return cup && cup != (const char *)-1;
+	can = cup && cup != (const char *)-1;
+	del_curterm(cur_term);
+	return can;
 }
 
 static void colours_begin(void)
