@@ -92,10 +92,9 @@ def check_dumb(place):
 
 
 def check_pipe(place):
-    worth = {'empty': 3, 'none': 3, 'dead': 3}
     for sample in tops.samples.SAMPLES:
         done = tops.run(place, '--replay', tops.sample(place, sample),
-                        status=worth.get(sample, 0))
+                        status=tops.WORTH.get(sample, 0))
         is_plain(done.stdout + '0')
         serve.expect('stderr', done.stderr, '')
 

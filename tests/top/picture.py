@@ -146,10 +146,13 @@ class Painter:
             self.draw.rectangle((left, top, left + width - 1,
                                  top + height - 1), colour)
 
+    def background(self, row, column, cell):
+        self.box(column * CELL[0], row * CELL[1], cell[1] * CELL[0], CELL[1],
+                 cell[-1])
+
     def cell(self, row, column, cell):
         char, wide, bold, italic, underline, fore, back = cell
         left, top = column * CELL[0], row * CELL[1]
-        self.box(left, top, wide * CELL[0], CELL[1], back)
         if not self.geometry(char, left, top, fore, back):
             font = '-Bold' if bold else '-Oblique' if italic else ''
             self.draw.text((left, top + 1), char, fore, self.fonts[font])
@@ -220,15 +223,25 @@ class Painter:
                 self.box(left + 2 + x * 4, top + 2 + y * 4, 2, 2, fore)
 
 
-def paint(capture, columns, rows, path):
-    """Writes the screen as a PNG with few colours, which makes it small."""
-    painter = Painter(columns, rows)
+def places_of(capture, columns, rows):
+    """Yields (row, column, cell)."""
     style = Style()
     for row, line in enumerate(capture.split('\n')[:rows]):
         column = 0
         for cell in cells_of(line, style):
             if column + cell[1] <= columns:
-                painter.cell(row, column, cell)
+                yield row, column, cell
             column += cell[1]
-    image = painter.image.quantize(64, dither=Image.Dither.NONE)
+
+
+def paint(capture, columns, rows, path):
+    """Writes the screen as a PNG with a palette, which makes it small."""
+    painter = Painter(columns, rows)
+    places = list(places_of(capture, columns, rows))
+    # All of it first: characters reach into the row below.
+    for place in places:
+        painter.background(*place)
+    for place in places:
+        painter.cell(*place)
+    image = painter.image.quantize(256, dither=Image.Dither.NONE)
     image.save(path, optimize=True)

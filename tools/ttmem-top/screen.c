@@ -45,14 +45,14 @@ static const struct {
 static bool cursor_can_move(void)
 {
 	const char *cup;
-	int error;
 	bool can;
+	int error;
 
 	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR)
 		return false;
 	cup = tigetstr("cup");
 	can = cup && cup != (const char *)-1;
-	del_curterm(cur_term);
+	del_curterm(cur_term); /* newterm() makes its own */
 	return can;
 }
 
@@ -73,9 +73,8 @@ static int terminal_open(struct top_screen *screen, bool keys_from_tty)
 {
 	if (!isatty(STDOUT_FILENO) || !cursor_can_move())
 		return -ENOTTY;
-	screen->keys = keys_from_tty || !isatty(STDIN_FILENO) ?
-		fopen("/dev/tty", "re") :
-		fdopen(dup(STDIN_FILENO), "r");
+	screen->keys = keys_from_tty ? fopen("/dev/tty", "re") :
+				       fdopen(dup(STDIN_FILENO), "r");
 	if (!screen->keys)
 		return -errno;
 	screen->keys_fd = fileno(screen->keys);
