@@ -73,8 +73,9 @@ static int terminal_open(struct top_screen *screen, bool keys_from_tty)
 {
 	if (!isatty(STDOUT_FILENO) || !cursor_can_move())
 		return -ENOTTY;
-	screen->keys = keys_from_tty ? fopen("/dev/tty", "re") :
-				       fdopen(dup(STDIN_FILENO), "r");
+	screen->keys = keys_from_tty || !isatty(STDIN_FILENO) ?
+		fopen("/dev/tty", "re") :
+		fdopen(dup(STDIN_FILENO), "r");
 	if (!screen->keys)
 		return -errno;
 	screen->keys_fd = fileno(screen->keys);

@@ -104,7 +104,7 @@ static void kernels_add(struct lines *lines, const struct top_peaks *peaks,
 		"Application", 1, kernel_size(d, TTMEM_KERNEL_APPLICATION));
 	if (ring)
 		all->size = TTMEM_UNKNOWN;
-	if (ring)
+	if (ring && ring != TTMEM_UNKNOWN)
 		line_add(lines, "of it in the ring", 1, ring, TTMEM_UNKNOWN);
 }
 
