@@ -381,9 +381,12 @@ static void distributions_add(const struct top_model *model,
 		return;
 	}
 	line = top_text_rows(text, 1);
+	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%-18s %7s %27s  %27s", "", "",
+		"SIZE", "LIFETIME");
+	line = top_text_rows(text, 1);
 	top_printf(&line, 0, 0, TOP_LOOK_DIM,
 		"%-18s %7s %6s %6s %6s %6s  %6s %6s %6s %6s", "KIND", "ALLOCS",
-		"SIZE50", "90%", "99%", "MAX", "LIFE50", "90%", "99%", "MAX");
+		"p50", "p90", "p99", "MAX", "p50", "p90", "p99", "MAX");
 	for (f = 0; f < TTMEM_FIGURES; f++) {
 		bytes = distribution_find(
 			model, device->index, f, TTMEM_DISTRIBUTION_BYTES);

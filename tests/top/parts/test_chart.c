@@ -64,6 +64,19 @@ static void test_snapshots_become_points(void)
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, most(BEGIN - 50, BEGIN - 40));
 }
 
+/* The minute in which it began was not used from its beginning on. */
+static void test_nothing_is_known_before_the_first_point(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < 130; i++)
+		update(BEGIN + i, 500);
+	for (i = 2; i < 100; i++)
+		TEST_ASSERT_EQUAL_UINT64(
+			TTMEM_UNKNOWN, most(BEGIN - i, BEGIN - i + 1));
+	TEST_ASSERT_EQUAL_UINT64(500, most(BEGIN - 10, BEGIN + 1));
+}
+
 static void test_an_endless_stream_takes_no_more_memory(void)
 {
 	uint64_t i;
@@ -173,6 +186,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_snapshots_become_points);
+	RUN_TEST(test_nothing_is_known_before_the_first_point);
 	RUN_TEST(test_an_endless_stream_takes_no_more_memory);
 	RUN_TEST(test_a_spike_is_seen_at_all_scales);
 	RUN_TEST(test_histories_of_ttmemd_replace_samples);
