@@ -36,8 +36,10 @@ def options_parse():
     parser.add_argument('--processes', type=int, default=500)
     parser.add_argument('--objects', type=serve.number, default=10000,
                         help='of all processes together')
-    parser.add_argument('--rate', type=int, default=10,
-                        help='events per second of each process')
+    parser.add_argument('--everywhere', action='store_true',
+                        help='each process on each device, not only on one')
+    parser.add_argument('--rate', type=int, default=5000,
+                        help='events per second, all together')
     parser.add_argument('--columns', type=int, default=132)
     parser.add_argument('--rows', type=int, default=43)
     parser.add_argument('--starts', type=int, default=20)
@@ -105,19 +107,30 @@ class Top:
         return spent
 
 
+def hold(place, options, processes, **where):
+    """Processes that hold their part of the objects."""
+    words = [f'--{k.replace("_", "-")}={v}' for k, v in where.items()]
+    place.load('--board', 'galaxy-blackhole', '--processes', processes,
+               '--pattern', 'hold', '--objects',
+               options.objects // options.processes, *words, ready=True)
+
+
 def measure(options):
     with serve.Place(options) as place:
-        place.load('--board', 'galaxy-blackhole', '--devices',
-                   options.devices, '--processes', options.processes,
-                   '--pattern', 'hold', '--objects',
-                   options.objects // options.processes, ready=True)
+        if options.everywhere:
+            hold(place, options, options.processes, devices=options.devices)
+        else:
+            for at in range(options.devices):
+                count = (options.processes + at) // options.devices
+                hold(place, options, count, chip_offset=at, logical_offset=at)
         place.serve()
-        place.until(options.objects, options.processes)
-        if options.rate:
-            place.load('--board', 'galaxy-blackhole', '--devices',
-                       options.devices, '--pattern', 'inference', '--rate',
-                       options.rate * options.processes, '--seconds', 3600)
-        what = f'{options.devices} devices, {options.processes} processes, ' \
+        place.until(options.objects // options.processes * options.processes,
+                    options.processes)
+        place.load('--board', 'galaxy-blackhole', '--devices',
+                   options.devices, '--pattern', 'inference', '--rate',
+                   options.rate, '--seconds', 3600)
+        what = f'{options.devices} devices, {options.processes} processes ' \
+            f'on {"all" if options.everywhere else "one"}, ' \
             f'{options.objects} objects'
         yield from starts(place, options, what)
         yield from views(place, options)
@@ -129,8 +142,8 @@ def starts(place, options, what):
         with Top(place, options) as top:
             took.append(top.first_frame_ns() / 1e6)
     took.sort()
-    yield ('start', 'start to first frame, median', statistics.median(took), 'ms',
-           '<= 100', f'{what}; best {took[0]:.1f}, worst {took[-1]:.1f}')
+    yield ('start', 'start to first frame, median',
+           statistics.median(took), 'ms', '<= 100', f'{what}; best {took[0]:.1f}, worst {took[-1]:.1f}')
 
 
 def views(place, options):
@@ -143,8 +156,8 @@ def views(place, options):
             written = top.watch(options.seconds)
             share = (top.cpu_ns() - before) / (time.monotonic_ns() - begin)
             yield ('views', f'{name}, every second', share * 100,
-                   '% of a core', '<= 2', f'{written / options.seconds:.0f} bytes/s to the '
-                   'terminal')
+                   '% of a core', '<= 2', f'{written / options.seconds:.0f} '
+                   'bytes/s to the terminal')
 
 
 def main():

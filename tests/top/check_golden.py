@@ -12,36 +12,40 @@ import os
 import sys
 
 import tops
+from terminal import serve, wait_for
 
 GOLDEN = os.path.join(tops.HERE, 'golden')
 UPDATE = '--update' in sys.argv
 
 
+def write(name, screen):
+    os.makedirs(GOLDEN, exist_ok=True)
+    with open(f'{GOLDEN}/{name}.txt', 'w', encoding='utf-8') as file:
+        file.write(screen.text)
+
+
 def same(name, screen):
     path = f'{GOLDEN}/{name}.txt'
-    if UPDATE:
-        os.makedirs(GOLDEN, exist_ok=True)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(screen.text)
-        return ''
     with open(path, encoding='utf-8') as file:
         wanted = file.read()
-    return ''.join(difflib.unified_diff(
-        wanted.splitlines(True), screen.text.splitlines(True), path,
-        'the screen'))
+    if wanted != screen.text:
+        serve.fail('other than before:\n' + ''.join(difflib.unified_diff(
+            wanted.splitlines(True), screen.text.splitlines(True), path,
+            'the screen')))
 
 
 def all_views(place, prefix, sample, size, **how):
     """Each view of a sample against its file."""
-    wrong = []
     with tops.replay(place, sample, size=size, **how) as top:
         tops.first(top)
         for key, name in tops.VIEWS.items():
             top.keys(key)
             tops.in_view(top, name)
-            wrong.append(same(f'{prefix}-{name}', top.still()))
-    if any(wrong):
-        tops.serve.fail('other than before:\n' + '\n'.join(wrong))
+            full = f'{prefix}-{name}'
+            if UPDATE:
+                write(full, top.still())
+            else:
+                wait_for(full, lambda f=full: same(f, top.screen()))
 
 
 def check_small_at_40x10(place):

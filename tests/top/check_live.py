@@ -87,6 +87,26 @@ def check_started_before_ttmemd(place):
         top.shows('256M')
 
 
+def check_untracked_holder(place):
+    """Who has a device open and does not report is shown, with dashes."""
+    root = f'{place.files}/driver'
+    os.mkdir(root)
+    holder = place.popen([place.programs.load, '--fake-sysfs', root,
+                          '--board', 'n150', '--seconds', '600', '--quiet'])
+    pids = f'{root}/proc/driver/tenstorrent/0/pids'
+    wait_for('the files', lambda: os.path.exists(pids) or serve.fail(pids))
+    place.serve('--sysfs-root', f'{root}/sys', '--proc-root', f'{root}/proc')
+    with live(place, size=(132, 43)) as top:
+        tops.first(top)
+        top.shows('1 untracked', row=1)
+        tops.press(top, 'processes')
+        row = top.shows('untracked', str(holder.pid)).row_of(str(holder.pid))
+        tops.has(row, 'untracked', ' - ')
+        top.keys('1')
+        # Of the driver: its board, and what it measures.
+        top.shows('n150', 'MHz')
+
+
 def check_quiet_frames(place):
     """Nothing happens: a frame is next to nothing."""
     place.serve()
@@ -224,7 +244,8 @@ def check_remote_view(place):
 if __name__ == '__main__':
     sys.exit(tops.run_all(__doc__, [
         check_it_follows, check_killed_and_restarted, check_stopped,
-        check_started_before_ttmemd, check_quiet_frames, check_hostile_names,
+        check_started_before_ttmemd, check_untracked_holder,
+        check_quiet_frames, check_hostile_names,
         check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
         check_remote_view,
     ]))

@@ -365,7 +365,9 @@ def unknown():
     share = sample.share(process, 0, {'dram': sums(1 * MIB, 1)})
     sample.objects(share, 'dram', 1, 1 * MIB, None, address=None,
                    allocated_ns=None, age_ns=None)
-    return [sample.document()]
+    document = sample.document()
+    document['health'] = dict.fromkeys(document['health'])
+    return [document]
 
 
 def empty():
