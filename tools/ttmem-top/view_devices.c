@@ -313,21 +313,19 @@ void top_view_devices(const struct top_model *model, struct top_state *state,
 	const struct top_device *device = top_model_device(model, state);
 	struct top_rect body = { 0, 0, area->rows, area->cols };
 	const struct top_glyphs *glyphs = top_glyphs_of(area);
-	bool compact = state->settings.compact;
-	int rows = top_devices_rows(model, area->cols, compact), row;
 	struct top_devices_layout layout;
 	struct top_area part;
+	int row;
 
-	top_layout_devices(
-		&body, rows, device ? top_breakdown_rows(device) : 0, &layout);
-	/* Who wants it compact wants to see all of them. */
-	if (!device || (compact && layout.table.rows <= rows)) {
+	top_layout_devices(&body,
+		top_devices_rows(model, area->cols, state->settings.compact),
+		device ? top_breakdown_rows(device) : 0,
+		state->settings.compact, &layout);
+	if (!device)
 		layout.table = body;
-		layout.detail.rows = 0;
-	}
 	part = part_of(area, &layout.table);
 	top_devices_table(model, state, &part);
-	if (!layout.detail.rows)
+	if (!device || !layout.detail.rows)
 		return;
 	part = part_of(area, &layout.rule);
 	top_fill(&part, 0, 0, part.cols, TOP_LOOK_BORDER, glyphs->across);

@@ -85,9 +85,9 @@ static void test_the_place_is_where_it_should_be(void)
 	char small[4];
 
 	setenv("XDG_CONFIG_HOME", "relative", 1);
-	setenv("HOME", "/home/somebody", 1);
+	setenv("HOME", "/srv/somebody", 1);
 	TEST_ASSERT_EQUAL_INT(0, top_config_path(path, sizeof(path)));
-	TEST_ASSERT_EQUAL_STRING("/home/somebody/.config/ttmem/top.conf", path);
+	TEST_ASSERT_EQUAL_STRING("/srv/somebody/.config/ttmem/top.conf", path);
 	TEST_ASSERT_EQUAL_INT(
 		-ENAMETOOLONG, top_config_path(small, sizeof(small)));
 	unsetenv("XDG_CONFIG_HOME");

@@ -65,18 +65,22 @@ static void test_devices_and_detail_share_the_body(void)
 	struct top_rect body = { 2, 0, 21, 80 };
 	struct top_devices_layout l;
 
-	top_layout_devices(&body, 4, 14, &l);
+	top_layout_devices(&body, 4, 14, false, &l);
 	TEST_ASSERT_EQUAL_INT(5, l.table.rows);
 	TEST_ASSERT_EQUAL_INT(1, l.rule.rows);
 	TEST_ASSERT_EQUAL_INT(15, l.detail.rows);
 	TEST_ASSERT_EQUAL_INT(8, l.detail.top);
 	/* Many devices keep a third. */
-	top_layout_devices(&body, 32, 18, &l);
+	top_layout_devices(&body, 32, 18, false, &l);
 	TEST_ASSERT_EQUAL_INT(7, l.table.rows);
 	TEST_ASSERT_EQUAL_INT(13, l.detail.rows);
+	/* Or all, if it is to be seen as a whole. */
+	top_layout_devices(&body, 15, 18, true, &l);
+	TEST_ASSERT_EQUAL_INT(21, l.table.rows);
+	TEST_ASSERT_EQUAL_INT(0, l.detail.rows);
 	/* Where there is not room for half of the detail, there is none. */
 	body.rows = 6;
-	top_layout_devices(&body, 4, 18, &l);
+	top_layout_devices(&body, 4, 18, false, &l);
 	TEST_ASSERT_EQUAL_INT(6, l.table.rows);
 	TEST_ASSERT_EQUAL_INT(0, l.detail.rows);
 }
@@ -86,7 +90,7 @@ static void test_where_it_is_wide_and_low_they_stand_side_by_side(void)
 	struct top_rect body = { 2, 0, 30, 200 };
 	struct top_devices_layout l;
 
-	top_layout_devices(&body, 32, 18, &l);
+	top_layout_devices(&body, 32, 18, false, &l);
 	TEST_ASSERT_EQUAL_INT(0, l.rule.rows);
 	TEST_ASSERT_EQUAL_INT(30, l.table.rows);
 	TEST_ASSERT_EQUAL_INT(l.table.cols + 1, l.detail.left);
