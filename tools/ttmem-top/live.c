@@ -180,8 +180,12 @@ static int timeout_of(const struct live *live, uint64_t now_ns)
 	return ms < 60000 ? (int)ms : 60000;
 }
 
-/* Returns false when the terminal is gone. */
-static bool keys_take(struct live *live)
+static bool is_click(int key)
+{
+	return key == TOP_KEY_CLICK || key == TOP_KEY_DOUBLE_CLICK;
+}
+
+static void keys_take(struct live *live)
 {
 	struct top_app *app = live->app;
 	struct top_input input;
@@ -191,15 +195,13 @@ static bool keys_take(struct live *live)
 		memset(&input, 0, sizeof(input));
 		if (!top_screen_key(live->screen, &input))
 			break;
+		/* What a click means depends on what is seen there. */
+		if (is_click(input.key) && live->dirty)
+			frame_show(live, top_now_ns());
 		top_input_apply(&app->model, &app->state, &app->grid, &input,
 			top_now_ns());
 		live->dirty = true;
-		/* What the next one means may depend on what is seen. */
-		if (input.key == TOP_KEY_CLICK ||
-			input.key == TOP_KEY_DOUBLE_CLICK)
-			break;
 	}
-	return true;
 }
 
 static bool wait_for_something(struct live *live)
