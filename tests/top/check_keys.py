@@ -141,6 +141,19 @@ def check_devices_are_selected(place):
         top.shows('Device 1  ')
 
 
+def check_keys_of_another_terminal(place):
+    """What a terminal sends that is not the one it says to be."""
+    for term in ('xterm-256color', 'vt100', 'linux', 'screen-256color'):
+        with small(place, term=term) as top:
+            for data, device in ((b'\x1b[B', 1), (b'\x1b[A', 0),
+                                 (b'\x1b[4~', 1), (b'\x1b[1~', 0),
+                                 (b'\x1bOF', 1), (b'\x1bOH', 0),
+                                 (b'\x1b[F', 1), (b'\x1b[H', 0)):
+                top.raw(data)
+                top.shows(f'Device {device}  ')
+            tops.in_view(top, 'devices')
+
+
 def check_device_detail(place):
     with small(place) as top:
         top.keys('Enter')

@@ -32,10 +32,10 @@ def sample(place, name):
 
 
 def recording(place):
-    """The path of what was recorded on four devices."""
+    """The path of the last that was recorded on four devices."""
     path = f'{place.files}/four-devices.json'
     with gzip.open(RECORDING) as packed, open(path, 'wb') as file:
-        file.write(packed.read())
+        file.write(packed.readlines()[-1])
     return path
 
 

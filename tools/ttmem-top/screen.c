@@ -85,6 +85,36 @@ static int terminal_open(struct top_screen *screen, bool keys_from_tty)
 	return screen->terminal ? 0 : -ENOTTY;
 }
 
+/*
+ * Those that terminals send in spite of what is said about them: inside of another
+ * one (tmux, screen), or over ssh. What is not known would be an Escape and letters.
+ */
+static void keys_define(void)
+{
+	static const struct {
+		const char *sequence;
+		int key;
+	} keys[] = {
+		{ "\033[1~", KEY_HOME },
+		{ "\033[4~", KEY_END },
+		{ "\033[7~", KEY_HOME },
+		{ "\033[8~", KEY_END },
+		{ "\033[H", KEY_HOME },
+		{ "\033[F", KEY_END },
+		{ "\033OH", KEY_HOME },
+		{ "\033OF", KEY_END },
+		{ "\033[A", KEY_UP },
+		{ "\033[B", KEY_DOWN },
+		{ "\033[C", KEY_RIGHT },
+		{ "\033[D", KEY_LEFT },
+		{ "\033[Z", KEY_BTAB },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		define_key(keys[i].sequence, keys[i].key);
+}
+
 int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen)
 {
 	struct top_screen *screen = calloc(1, sizeof(*screen));
@@ -102,6 +132,7 @@ int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen)
 	noecho();
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
+	keys_define();
 	curs_set(0);
 	colours_begin();
 	screen->fresh = true;
