@@ -30,6 +30,7 @@ struct live {
 	uint32_t flags; /* of the last snapshot */
 	int stopped;    /* by this signal */
 	bool dirty;
+	bool more_keys; /* than were taken */
 };
 
 /* -- signals ------------------------------------------------------------------ */
@@ -202,6 +203,7 @@ static void keys_take(struct live *live)
 			top_now_ns());
 		live->dirty = true;
 	}
+	live->more_keys = n == KEYS_AT_A_TIME;
 }
 
 static bool wait_for_something(struct live *live)
@@ -212,10 +214,13 @@ static bool wait_for_something(struct live *live)
 		{ top_source_fd(live->app->source), POLLIN, 0 },
 	};
 
-	if (poll(fds, 3, timeout_of(live, top_now_ns())) < 0 && errno != EINTR)
+	/* What curses has read already, the descriptor does not tell. */
+	if (poll(fds, 3, live->more_keys ? 0 : timeout_of(live, top_now_ns())) <
+			0 &&
+		errno != EINTR)
 		return false;
 	signals_take(live);
-	if (fds[0].revents & POLLIN)
+	if (live->more_keys || fds[0].revents & POLLIN)
 		keys_take(live);
 	else if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		return false;
