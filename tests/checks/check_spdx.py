@@ -13,10 +13,12 @@ import tree
 
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 # Cannot carry a comment, or is the licence.
-WITHOUT = re.compile(r'(.*/)?LICENSE$|.*\.(json|csv|cast|png|svg)$')
+WITHOUT = re.compile(r'(.*/)?LICENSE$|.*\.(json|csv|cast|png|svg)$'
+                     r'|debian/(changelog|copyright|source/format)$')
 # Upstream homes that anybody reaches; everything else is a mirror.
 HOSTS = {'github.com', 'www.apache.org', 'spdx.org', 'www.kernel.org',
-         'man7.org', 'json-schema.org', 'keepachangelog.com', 'semver.org'}
+         'man7.org', 'json-schema.org', 'keepachangelog.com', 'semver.org',
+         'www.debian.org'}
 URL = re.compile(r'\b[a-z][a-z0-9+.-]*://([^/\s"\'<>:)\]$]+)', re.IGNORECASE)
 # The brackets keep this file from matching itself.
 NOTES = re.compile(r'\b(TOD[O]|FIXM[E])\b')
