@@ -87,6 +87,28 @@ static bool key_find(struct ttm_process *process, const struct ttm_key *key,
 	return is_orphan;
 }
 
+unsigned ttm_object_kind(
+	struct ttm_process *process, unsigned device, uint64_t id)
+{
+	uint64_t era = ttm_device_era(&process->devices[device]);
+	unsigned kind, kind_found = TTMEM_DRAM;
+	bool is_orphan = false;
+	struct ttm_found found;
+	struct ttm_key key;
+
+	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
+		ttm_key_set(&key, device, kind, 0, id);
+		if (!key_find(process, &key, era, &found))
+			continue;
+		if (found_is_of(&found, era))
+			return kind;
+		if (!is_orphan)
+			kind_found = kind;
+		is_orphan = true;
+	}
+	return kind_found;
+}
+
 TTM_COLD void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {

@@ -78,6 +78,13 @@ void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
 void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
 	struct ttm_object object, uint64_t now);
 
+/*
+ * The kind of buffer that has this id, first of the current epoch; DRAM if none. By
+ * the time it is used another thread may have freed it.
+ */
+unsigned ttm_object_kind(
+	struct ttm_process *process, unsigned device, uint64_t id);
+
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
 	struct ttm_hook *hook, unsigned device, uint64_t program);
