@@ -21,7 +21,9 @@ struct top_app {
 	FILE *record;          /* NULL: none */
 	uint64_t histories_ns; /* when they are to be recorded again */
 	bool utf8;             /* the locale's characters */
-	char config[TOP_CONFIG_PATH_SIZE]; /* "": none */
+	char config[TOP_CONFIG_PATH_SIZE];  /* "": none */
+	struct top_settings settings_read;  /* from it */
+	struct top_settings settings_begun; /* with options */
 };
 
 /* CLOCK_MONOTONIC. */

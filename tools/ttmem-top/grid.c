@@ -256,6 +256,20 @@ int top_printf(const struct top_area *area, int row, int col,
 	return top_put(area, row, col, look, text);
 }
 
+int top_printf_whole(const struct top_area *area, int row, int col,
+	enum top_look look, const char *format, ...)
+{
+	char text[LINE_SIZE];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (col + top_text_width(area, text) > area->cols)
+		return col;
+	return top_put(area, row, col, look, text);
+}
+
 int top_text_width(const struct top_area *area, const char *text)
 {
 	struct glyph glyph;

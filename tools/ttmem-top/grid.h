@@ -84,6 +84,11 @@ __attribute__((format(printf, 5, 6))) int top_printf(
 	const struct top_area *area, int row, int col, enum top_look look,
 	const char *format, ...);
 
+/* All of it, or, where it has no room, nothing: returns `col` then. */
+__attribute__((format(printf, 5, 6))) int top_printf_whole(
+	const struct top_area *area, int row, int col, enum top_look look,
+	const char *format, ...);
+
 /* Exactly so many columns: filled with blanks, or cut with a mark. */
 int top_put_left(const struct top_area *area, int row, int col, int width,
 	enum top_look look, const char *text);

@@ -320,8 +320,9 @@ static size_t ring_search(const struct top_ring *ring, uint64_t time_ns)
 	return low;
 }
 
+/* Without points that end behind `limit_ns`. */
 static uint64_t ring_max(const struct top_ring *ring, enum top_series series,
-	uint64_t from_ns, uint64_t to_ns)
+	uint64_t from_ns, uint64_t to_ns, uint64_t limit_ns)
 {
 	uint64_t most = TTMEM_UNKNOWN;
 	size_t i;
@@ -329,31 +330,54 @@ static uint64_t ring_max(const struct top_ring *ring, enum top_series series,
 	for (i = ring_search(ring, from_ns); i < ring->len; i++) {
 		const struct top_point *point = ring_at(ring, i);
 
-		if (point->time_ns >= to_ns + ring->interval_ns)
+		if (point->time_ns >= to_ns + ring->interval_ns ||
+			point->time_ns > limit_ns)
 			break;
 		most = larger(most, point->bytes_max[series]);
 	}
 	return most;
 }
 
+/*
+ * Where resolution `r` ends and a finer one begins, which is not full and so has all
+ * since then: a point across it would show before what came after.
+ */
+static uint64_t past_limit(const struct top_past *past, unsigned r)
+{
+	uint64_t limit = UINT64_MAX, oldest;
+	unsigned finer;
+
+	for (finer = 0; finer < r; finer++) {
+		const struct top_ring *ring = &past->rings[finer];
+
+		if (!ring->len || ring->len == ring->size)
+			continue;
+		oldest = ring_at(ring, 0)->time_ns;
+		limit = oldest < limit ? oldest : limit;
+	}
+	return limit;
+}
+
 uint64_t top_past_max(const struct top_past *past, enum top_series series,
 	uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t most = TTMEM_UNKNOWN, newest;
+	uint64_t most = TTMEM_UNKNOWN, newest, limit;
 	unsigned r, finer;
 
 	for (r = 0; r < TOP_RESOLUTIONS; r++) {
 		if (!ring_reaches(&past->rings[r], from_ns) &&
 			r + 1 < TOP_RESOLUTIONS)
 			continue;
-		most = ring_max(&past->rings[r], series, from_ns, to_ns);
+		limit = past_limit(past, r);
+		most = ring_max(&past->rings[r], series, from_ns, to_ns, limit);
 		newest = ring_newest(&past->rings[r]);
-		newest = newest > from_ns ? newest : from_ns;
-		/* Intervals that have not ended yet. */
+		if (newest < from_ns || limit != UINT64_MAX)
+			newest = from_ns;
+		/* Intervals that have not ended yet, or were left out. */
 		for (finer = 0; finer < r && newest < to_ns; finer++)
 			most = larger(most,
 				ring_max(&past->rings[finer], series, newest,
-					to_ns));
+					to_ns, past_limit(past, finer)));
 		if (most != TTMEM_UNKNOWN)
 			break;
 	}

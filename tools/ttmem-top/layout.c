@@ -38,7 +38,7 @@ void top_layout_frame(
 }
 
 void top_layout_devices(const struct top_rect *body, int devices, int detail,
-	struct top_devices_layout *ret_layout)
+	bool whole, struct top_devices_layout *ret_layout)
 {
 	int wanted = devices + 1;
 	int table;
@@ -56,7 +56,7 @@ void top_layout_devices(const struct top_rect *body, int devices, int detail,
 	table = body->rows - 1 - detail;
 	if (table < body->rows / 3)
 		table = body->rows / 3;
-	if (table > wanted)
+	if (table > wanted || whole)
 		table = wanted;
 	if (body->rows - 1 - table < detail / 2)
 		return;

@@ -31,11 +31,12 @@ struct top_devices_layout {
 
 /*
  * A table of `devices` rows and its header, and below, or beside where that is too
- * low and wide enough, `detail` rows about one of them. The table keeps a third;
- * where not even half of the detail has room, there is none.
+ * low and wide enough, `detail` rows about one of them. The table keeps a third, or
+ * all that it wants if it is to be `whole`; where not even half of the detail has
+ * room, there is none.
  */
 void top_layout_devices(const struct top_rect *body, int devices, int detail,
-	struct top_devices_layout *ret_layout);
+	bool whole, struct top_devices_layout *ret_layout);
 
 struct top_panels_layout {
 	int across, down; /* panels at a time */

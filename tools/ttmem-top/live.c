@@ -136,6 +136,12 @@ static bool is_waiting(const struct top_app *app)
 		top_source_fd(app->source) < 0;
 }
 
+/* When a recording has its next one; 0: it is not waited for. */
+static uint64_t due_of(const struct top_app *app)
+{
+	return is_waiting(app) ? 0 : top_source_due_ns(app->source);
+}
+
 static void snapshot_look(struct live *live, uint64_t now_ns)
 {
 	struct top_app *app = live->app;
@@ -163,8 +169,7 @@ static uint64_t soonest(uint64_t a, uint64_t b)
 
 static int timeout_of(const struct live *live, uint64_t now_ns)
 {
-	uint64_t then = soonest(
-		live->next_ns, top_source_due_ns(live->app->source));
+	uint64_t then = soonest(live->next_ns, due_of(live->app));
 	uint64_t ms;
 
 	if (live->app->state.message[0] && live->app->state.message_ns > now_ns)
@@ -229,7 +234,7 @@ static void turn(struct live *live)
 {
 	struct top_app *app = live->app;
 	uint64_t now = top_now_ns();
-	uint64_t due = top_source_due_ns(app->source);
+	uint64_t due = due_of(app);
 
 	/* What a view needs it gets at once. */
 	if (top_state_flags(&app->state) & ~live->flags &&
@@ -247,11 +252,22 @@ static void turn(struct live *live)
 		frame_show(live, now);
 }
 
+/* What options and environment changed is not the user's setting. */
 static void settings_save(struct top_app *app)
 {
-	if (app->state.settings_changed && app->config[0] &&
-		!app->options.no_config)
-		top_config_write(app->config, &app->state);
+	struct top_state saved = app->state;
+	bool begun;
+	size_t i;
+
+	if (!app->state.settings_changed || !app->config[0])
+		return;
+	for (i = 0; i < TOP_SETTINGS; i++) {
+		begun = *top_setting_of(&app->settings_begun, i);
+		if (*top_setting_of(&saved.settings, i) == begun)
+			*top_setting_of(&saved.settings, i) = *top_setting_of(
+				&app->settings_read, i);
+	}
+	top_config_write(app->config, &saved);
 }
 
 int top_live(struct top_app *app)

@@ -122,6 +122,7 @@ static void state_begin(struct top_app *app)
 		if (app->config[0])
 			top_config_read(app->config, state);
 	}
+	app->settings_read = state->settings;
 	if (options->view_given)
 		state->view = options->view;
 	if (options->sort < TOP_COLUMNS)
@@ -137,6 +138,7 @@ static void state_begin(struct top_app *app)
 		state->settings.ascii = true;
 	if (options->no_colour || (no_color && no_color[0]))
 		state->settings.colour = false;
+	app->settings_begun = state->settings;
 	app->model.replay = options->replay != NULL;
 	app->model.recording = options->record != NULL;
 }

@@ -45,12 +45,15 @@ static const struct {
 static bool cursor_can_move(void)
 {
 	const char *cup;
+	bool can;
 	int error;
 
 	if (setupterm(NULL, STDOUT_FILENO, &error) == ERR)
 		return false;
 	cup = tigetstr("cup");
-	return cup && cup != (const char *)-1;
+	can = cup && cup != (const char *)-1;
+	del_curterm(cur_term); /* newterm() makes its own */
+	return can;
 }
 
 static void colours_begin(void)
@@ -70,8 +73,9 @@ static int terminal_open(struct top_screen *screen, bool keys_from_tty)
 {
 	if (!isatty(STDOUT_FILENO) || !cursor_can_move())
 		return -ENOTTY;
-	screen->keys = keys_from_tty ? fopen("/dev/tty", "re") :
-				       fdopen(dup(STDIN_FILENO), "r");
+	screen->keys = keys_from_tty || !isatty(STDIN_FILENO) ?
+		fopen("/dev/tty", "re") :
+		fdopen(dup(STDIN_FILENO), "r");
 	if (!screen->keys)
 		return -errno;
 	screen->keys_fd = fileno(screen->keys);
@@ -79,6 +83,36 @@ static int terminal_open(struct top_screen *screen, bool keys_from_tty)
 		return -ENOTTY;
 	screen->terminal = newterm(NULL, stdout, screen->keys);
 	return screen->terminal ? 0 : -ENOTTY;
+}
+
+/*
+ * Those that terminals send in spite of what is said about them: inside of another
+ * one (tmux, screen), or over ssh. What is not known would be an Escape and letters.
+ */
+static void keys_define(void)
+{
+	static const struct {
+		const char *sequence;
+		int key;
+	} keys[] = {
+		{ "\033[1~", KEY_HOME },
+		{ "\033[4~", KEY_END },
+		{ "\033[7~", KEY_HOME },
+		{ "\033[8~", KEY_END },
+		{ "\033[H", KEY_HOME },
+		{ "\033[F", KEY_END },
+		{ "\033OH", KEY_HOME },
+		{ "\033OF", KEY_END },
+		{ "\033[A", KEY_UP },
+		{ "\033[B", KEY_DOWN },
+		{ "\033[C", KEY_RIGHT },
+		{ "\033[D", KEY_LEFT },
+		{ "\033[Z", KEY_BTAB },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		define_key(keys[i].sequence, keys[i].key);
 }
 
 int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen)
@@ -98,6 +132,7 @@ int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen)
 	noecho();
 	nodelay(stdscr, TRUE);
 	keypad(stdscr, TRUE);
+	keys_define();
 	curs_set(0);
 	colours_begin();
 	screen->fresh = true;
@@ -164,6 +199,8 @@ void top_screen_return(struct top_screen *screen)
 {
 	screen->fresh = true;
 	refresh();
+	/* Else only the first key would bring it back, as another one. */
+	keypad(stdscr, TRUE);
 }
 
 void top_screen_redraw(struct top_screen *screen)

@@ -11,8 +11,8 @@
 struct top_screen;
 
 /*
- * On standard output, with keys from standard input or, if `keys_from_tty`, from
- * /dev/tty. Returns 0, -ENOTTY (no terminal, or one whose cursor cannot be moved), or
+ * On standard output, with keys from standard input or, if that is no terminal or
+ * `keys_from_tty`, from /dev/tty. Returns 0, -ENOTTY (no terminal, or one whose cursor cannot be moved), or
  * another negative errno. End it with top_screen_close().
  */
 int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen);

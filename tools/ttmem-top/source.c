@@ -80,6 +80,10 @@ static int replay_open(struct top_source *source)
 	struct stat st;
 	int r = 0;
 
+	if (strcmp(path, "-") == 0 && isatty(STDIN_FILENO)) {
+		ttm_error("standard input is a terminal, not a recording");
+		return TTM_EXIT_USAGE;
+	}
 	if (strcmp(path, "-") != 0)
 		source->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	else if (source->config.every)

@@ -109,6 +109,16 @@ void top_text_head(struct top_text *text, const char *title)
 		glyphs->across);
 }
 
+void top_text_paint(
+	struct top_text *text, const struct top_area *area, int first)
+{
+	if (!text->failed) {
+		text->grid.rows = text->row ? text->row : 1;
+		top_area_copy(area, &text->grid, first);
+	}
+	top_grid_free(&text->grid);
+}
+
 void top_text_show(
 	struct top_text *text, const struct top_area *area, int *scroll)
 {
@@ -116,9 +126,5 @@ void top_text_show(
 
 	most = most > 0 ? most : 0;
 	*scroll = *scroll > most ? most : *scroll < 0 ? 0 : *scroll;
-	if (!text->failed) {
-		text->grid.rows = text->row ? text->row : 1;
-		top_area_copy(area, &text->grid, *scroll);
-	}
-	top_grid_free(&text->grid);
+	top_text_paint(text, area, *scroll);
 }

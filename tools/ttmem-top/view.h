@@ -67,12 +67,13 @@ __attribute__((format(printf, 5, 6))) void top_text_field(struct top_text *text,
 	...);
 /* A heading with a line before it. */
 void top_text_head(struct top_text *text, const char *title);
+/* Shows it from a row on, and frees it. */
+void top_text_paint(
+	struct top_text *text, const struct top_area *area, int first);
 /* Shows it from *scroll on, which is kept in bounds, and frees it. */
 void top_text_show(
 	struct top_text *text, const struct top_area *area, int *scroll);
 
-void top_health_text(const struct top_model *model,
-	const struct top_state *state, struct top_text *text);
 void top_detail_device(const struct top_model *model,
 	const struct top_device *device, struct top_text *text);
 void top_detail_row(const struct top_model *model, const struct top_row *row,

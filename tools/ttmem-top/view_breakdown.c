@@ -8,6 +8,7 @@
 #include "view.h"
 
 #define MOST_LINES 20u
+#define VALUE_COL 14 /* of what follows the table */
 
 struct line {
 	const char *what;
@@ -104,7 +105,7 @@ static void kernels_add(struct lines *lines, const struct top_peaks *peaks,
 		"Application", 1, kernel_size(d, TTMEM_KERNEL_APPLICATION));
 	if (ring)
 		all->size = TTMEM_UNKNOWN;
-	if (ring)
+	if (ring && ring != TTMEM_UNKNOWN)
 		line_add(lines, "of it in the ring", 1, ring, TTMEM_UNKNOWN);
 }
 
@@ -249,20 +250,21 @@ static void title_paint(
 		col = top_printf(area, 0, col, TOP_LOOK_PLAIN, "  %s",
 			ttm_text_escape(arch, text, sizeof(text)));
 	if (board)
-		col = top_printf(area, 0, col, TOP_LOOK_PLAIN, " %s",
+		col = top_printf_whole(area, 0, col, TOP_LOOK_PLAIN, "%s%s",
+			arch ? " " : "  ",
 			ttm_text_escape(board, text, sizeof(text)));
+	if (d->identity == TTMEM_IDENTITY_LOGICAL)
+		col = top_printf_whole(area, 0, col, TOP_LOOK_WARN,
+			"  unidentified: may be several chips");
 	if (d->pci_address != TTMEM_UNKNOWN)
-		col = top_printf(area, 0, col, TOP_LOOK_DIM, "  pci %s",
+		col = top_printf_whole(area, 0, col, TOP_LOOK_DIM, "  pci %s",
 			top_pci(d->pci_address, text));
 	if (d->chip_id != TTMEM_UNKNOWN)
-		col = top_printf(area, 0, col, TOP_LOOK_DIM, "  asic %llx",
-			(unsigned long long)d->chip_id);
+		col = top_printf_whole(area, 0, col, TOP_LOOK_DIM,
+			"  asic %llx", (unsigned long long)d->chip_id);
 	if (t && t->firmware)
-		col = top_printf(area, 0, col, TOP_LOOK_DIM, "  firmware %s",
+		top_printf_whole(area, 0, col, TOP_LOOK_DIM, "  firmware %s",
 			ttm_text_escape(t->firmware, text, sizeof(text)));
-	if (d->identity == TTMEM_IDENTITY_LOGICAL)
-		top_put(area, 0, col, TOP_LOOK_WARN,
-			"  unidentified: may be several chips");
 }
 
 static void headroom_paint(const struct top_model *model,
@@ -274,14 +276,14 @@ static void headroom_paint(const struct top_model *model,
 	char text[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
 	int col;
 
-	col = top_put(area, row, 0, TOP_LOOK_LABEL, "CB headroom ");
-	col = top_printf(area, row, col + 2,
+	top_put(area, row, 0, TOP_LOOK_LABEL, "CB headroom");
+	col = top_printf(area, row, VALUE_COL,
 		clash ? TOP_LOOK_CRITICAL : TOP_LOOK_STRONG, "%s%s",
 		top_bytes_signed(d->headroom, text), clash ? " CLASH!!" : "");
 	if (d->headroom != TTMEM_HEADROOM_UNKNOWN)
 		col = top_put(area, row, col, TOP_LOOK_DIM, " per core");
 	if (p)
-		top_printf(area, row, col, TOP_LOOK_DIM, "  %s[%s]",
+		top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s[%s]",
 			ttm_text_escape(
 				p->comm ? p->comm : "?", comm, sizeof(comm)),
 			top_count(p->pid, text));
@@ -290,42 +292,45 @@ static void headroom_paint(const struct top_model *model,
 static void flow_paint(
 	const struct top_area *area, int row, const struct ttmem_device_row *d)
 {
-	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE];
 	uint64_t failures = 0;
 	int col;
 	unsigned i;
 
 	for (i = 0; i < TTMEM_KINDS; i++)
 		failures = top_add(failures, d->failures[i]);
-	col = top_put(area, row, 0, TOP_LOOK_LABEL, "Flow");
-	col = top_printf(area, row, col + 10, TOP_LOOK_PLAIN,
-		"%s events/s  +%s/s  -%s/s", top_count(d->events_per_s, a),
-		top_bytes(d->alloc_bytes_per_s, b),
-		top_bytes(d->free_bytes_per_s, c));
+	top_put(area, row, 0, TOP_LOOK_LABEL, "Flow");
+	col = top_printf(area, row, VALUE_COL, TOP_LOOK_PLAIN, "%s events/s",
+		top_count(d->events_per_s, a));
 	if (failures && failures != TTMEM_UNKNOWN)
-		top_printf(area, row, col, TOP_LOOK_WARN,
+		col = top_printf_whole(area, row, col, TOP_LOOK_WARN,
 			"  ! %s failed allocations", top_count(failures, a));
+	top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  +%s/s  -%s/s",
+		top_bytes(d->alloc_bytes_per_s, a),
+		top_bytes(d->free_bytes_per_s, b));
 }
 
 static void sensors_paint(const struct top_area *area, int row,
 	const struct ttmem_telemetry_row *t)
 {
-	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
-	int col = top_put(area, row, 0, TOP_LOOK_LABEL, "Sensors");
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE];
+	int col;
 
-	col = top_printf(area, row, col + 7, TOP_LOOK_PLAIN, "%s of %s  %s of ",
+	top_put(area, row, 0, TOP_LOOK_LABEL, "Sensors");
+	col = top_printf(area, row, VALUE_COL, TOP_LOOK_PLAIN, "%s of %s",
 		top_degrees(t->temperature_mc, a),
-		top_degrees(t->temperature_max_mc, b),
-		top_watts(t->power_uw, c));
-	col = top_printf(area, row, col, TOP_LOOK_PLAIN, "%s  %s MHz",
-		top_watts(t->power_max_uw, a), top_count(t->aiclk_mhz, b));
-	col = top_printf(area, row, col, TOP_LOOK_DIM, "  %s mV  %s mA  ",
-		top_count(t->voltage_mv, a), top_count(t->current_ma, b));
-	col = top_printf(area, row, col, TOP_LOOK_DIM, "fan %s rpm",
-		top_count(t->fan_rpm, a));
+		top_degrees(t->temperature_max_mc, b));
 	if (t->therm_trips && t->therm_trips != TTMEM_UNKNOWN)
-		top_printf(area, row, col, TOP_LOOK_CRITICAL,
+		col = top_printf_whole(area, row, col, TOP_LOOK_CRITICAL,
 			"  !! %s thermal trips", top_count(t->therm_trips, a));
+	col = top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  %s of %s",
+		top_watts(t->power_uw, a), top_watts(t->power_max_uw, b));
+	col = top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  %s MHz",
+		top_count(t->aiclk_mhz, a));
+	col = top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s mV  %s mA",
+		top_count(t->voltage_mv, a), top_count(t->current_ma, b));
+	top_printf_whole(area, row, col, TOP_LOOK_DIM, "  fan %s rpm",
+		top_count(t->fan_rpm, a));
 }
 
 /* Title, header, lines; headroom, flow, sensors. */

@@ -319,7 +319,8 @@ void top_view_devices(const struct top_model *model, struct top_state *state,
 
 	top_layout_devices(&body,
 		top_devices_rows(model, area->cols, state->settings.compact),
-		device ? top_breakdown_rows(device) : 0, &layout);
+		device ? top_breakdown_rows(device) : 0,
+		state->settings.compact, &layout);
 	if (!device)
 		layout.table = body;
 	part = part_of(area, &layout.table);

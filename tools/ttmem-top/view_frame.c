@@ -189,6 +189,8 @@ static int choice_paint(const struct top_model *model,
 static void summary_paint(const struct top_model *model,
 	const struct top_state *state, const struct top_area *area)
 {
+	const struct ttmem_health_row *health = ttmem_snapshot_health(
+		model->snapshot);
 	struct totals totals;
 	int col, width;
 
@@ -196,9 +198,8 @@ static void summary_paint(const struct top_model *model,
 	col = count_paint(
 		area, 0, model->devices.len, "device", "s", TOP_LOOK_STRONG);
 	col = count_paint(area, col,
-		ttmem_snapshot_health(model->snapshot) ?
-			(size_t)ttmem_snapshot_health(model->snapshot)
-				->attached :
+		health && health->attached != TTMEM_UNKNOWN ?
+			(size_t)health->attached :
 			model->rows.processes,
 		"process", "es", TOP_LOOK_STRONG);
 	if (model->rows.untracked && !state->settings.tree)
@@ -241,7 +242,8 @@ static const struct hint hints[] = {
 	{ TOP_ACTION_LONGER, "-", "Out", IN_CHARTS },
 	{ TOP_ACTION_PAN_BACK, "[", "Back", IN_CHARTS },
 	{ TOP_ACTION_PAN_ON, "]", "On", IN_CHARTS },
-	{ TOP_ACTION_DETAIL, "Enter", "Detail", IN_ALL },
+	{ TOP_ACTION_DETAIL, "Enter", "Detail",
+		IN_ALL & ~(1u << TOP_VIEW_HEALTH) },
 	{ TOP_ACTION_DEVICE, "d", "Device", IN_ALL },
 	{ TOP_ACTION_COMPACT, "c", "Compact",
 		IN_ALL & ~(1u << TOP_VIEW_HEALTH) },

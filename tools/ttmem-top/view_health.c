@@ -9,6 +9,8 @@
 
 #define LABEL_COLS 16
 #define SHOWN_AT_MOST 12u
+#define BESIDE_FROM_COLS 160
+#define GAP_COLS 3
 
 static uint64_t known(uint64_t value)
 {
@@ -75,7 +77,7 @@ static void server_add(const struct top_model *model, struct top_text *text)
 		info->mode == TTMEM_MODE_SYSTEM ? "for everybody" :
 						  "for one user");
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "up",
-		"%s, %s restarts, publication %s",
+		"%s, restarts: %s, publication %s",
 		top_duration(top_ago(info->monotonic_ns, info->started_ns), a),
 		top_count(h ? h->restarts : TTMEM_UNKNOWN, b),
 		top_count(info->publication, c));
@@ -379,9 +381,12 @@ static void distributions_add(const struct top_model *model,
 		return;
 	}
 	line = top_text_rows(text, 1);
+	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%-18s %7s %27s  %27s", "", "",
+		"SIZE", "LIFETIME");
+	line = top_text_rows(text, 1);
 	top_printf(&line, 0, 0, TOP_LOOK_DIM,
 		"%-18s %7s %6s %6s %6s %6s  %6s %6s %6s %6s", "KIND", "ALLOCS",
-		"p50", "p90", "p99", "MAX", "p50", "p90", "p99", "LIFE");
+		"p50", "p90", "p99", "MAX", "p50", "p90", "p99", "MAX");
 	for (f = 0; f < TTMEM_FIGURES; f++) {
 		bytes = distribution_find(
 			model, device->index, f, TTMEM_DISTRIBUTION_BYTES);
@@ -400,15 +405,20 @@ static void distributions_add(const struct top_model *model,
 	}
 }
 
-void top_health_text(const struct top_model *model,
-	const struct top_state *state, struct top_text *text)
+/* What went wrong, and what is as usual. */
+static void troubles_add(const struct top_model *model, struct top_text *text)
 {
-	const struct top_device *device = top_model_device(model, state);
-
 	server_add(model, text);
 	directories_add(model, text);
 	reasons_add(model, text, TTMEM_NAMES_LOSS, "Losses");
 	reasons_add(model, text, TTMEM_NAMES_ANOMALY, "Anomalies");
+}
+
+static void lists_add(const struct top_model *model,
+	const struct top_state *state, struct top_text *text)
+{
+	const struct top_device *device = top_model_device(model, state);
+
 	failures_add(model, text);
 	quarantine_add(model, text);
 	untracked_add(model, text);
@@ -417,13 +427,25 @@ void top_health_text(const struct top_model *model,
 	telemetry_add(model, text);
 }
 
+/* Below each other, or side by side where that is wide enough. */
 void top_view_health(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
-	struct top_text text;
+	bool beside = area->cols >= BESIDE_FROM_COLS;
+	int cols = beside ? (area->cols - GAP_COLS) / 2 : area->cols, most;
+	int *scroll = &state->scroll[TOP_VIEW_HEALTH];
+	struct top_text left, right, *last = beside ? &right : &left;
+	struct top_area part;
 
-	top_text_begin(&text, area, area->cols);
-	top_health_text(model, state, &text);
-	state->scroll_most = text.row > area->rows ? text.row - area->rows : 0;
-	top_text_show(&text, area, &state->scroll[TOP_VIEW_HEALTH]);
+	top_text_begin(&left, area, cols);
+	top_text_begin(&right, area, cols);
+	troubles_add(model, &left);
+	lists_add(model, state, last);
+	most = (left.row > right.row ? left.row : right.row) - area->rows;
+	state->scroll_most = most > 0 ? most : 0;
+	*scroll = *scroll > state->scroll_most ? state->scroll_most : *scroll;
+	part = top_area_part(area, 0, 0, area->rows, cols);
+	top_text_paint(&left, &part, *scroll);
+	part = top_area_part(area, 0, cols + GAP_COLS, area->rows, cols);
+	top_text_paint(&right, &part, *scroll);
 }

@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', '..')
 STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
@@ -113,7 +113,7 @@ def main():
             file.write(wanted)
     elif page != wanted:
         sys.exit(f'{path} is not what the tables say: '
-                 'run tests/top/check_tables.py --fix')
+                 'run tests/top/parts/check_tables.py --fix')
     print('tables: ok')
 
 
