@@ -30,6 +30,7 @@ struct live {
 	uint32_t flags; /* of the last snapshot */
 	int stopped;    /* by this signal */
 	bool dirty;
+	bool more_keys; /* than were taken */
 };
 
 /* -- signals ------------------------------------------------------------------ */
@@ -180,8 +181,12 @@ static int timeout_of(const struct live *live, uint64_t now_ns)
 	return ms < 60000 ? (int)ms : 60000;
 }
 
-/* Returns false when the terminal is gone. */
-static bool keys_take(struct live *live)
+static bool is_click(int key)
+{
+	return key == TOP_KEY_CLICK || key == TOP_KEY_DOUBLE_CLICK;
+}
+
+static void keys_take(struct live *live)
 {
 	struct top_app *app = live->app;
 	struct top_input input;
@@ -191,15 +196,14 @@ static bool keys_take(struct live *live)
 		memset(&input, 0, sizeof(input));
 		if (!top_screen_key(live->screen, &input))
 			break;
+		/* What a click means depends on what is seen there. */
+		if (is_click(input.key) && live->dirty)
+			frame_show(live, top_now_ns());
 		top_input_apply(&app->model, &app->state, &app->grid, &input,
 			top_now_ns());
 		live->dirty = true;
-		/* What the next one means may depend on what is seen. */
-		if (input.key == TOP_KEY_CLICK ||
-			input.key == TOP_KEY_DOUBLE_CLICK)
-			break;
 	}
-	return true;
+	live->more_keys = n == KEYS_AT_A_TIME;
 }
 
 static bool wait_for_something(struct live *live)
@@ -210,10 +214,13 @@ static bool wait_for_something(struct live *live)
 		{ top_source_fd(live->app->source), POLLIN, 0 },
 	};
 
-	if (poll(fds, 3, timeout_of(live, top_now_ns())) < 0 && errno != EINTR)
+	/* What curses has read already, the descriptor does not tell. */
+	if (poll(fds, 3, live->more_keys ? 0 : timeout_of(live, top_now_ns())) <
+			0 &&
+		errno != EINTR)
 		return false;
 	signals_take(live);
-	if (fds[0].revents & POLLIN)
+	if (live->more_keys || fds[0].revents & POLLIN)
 		keys_take(live);
 	else if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
 		return false;
