@@ -15,9 +15,11 @@ import subprocess
 import sys
 import tempfile
 
-import staged  # noqa: F401, finds serve
 import unit
-import serve
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                '../serve'))
+import serve  # noqa: E402
 
 USER = 61234
 EXPOSURE_MAX = 1.6

@@ -6,16 +6,17 @@ runs the command with no more than these, others run it as it is.
 """
 
 import ctypes
+import errno
 import os
 import subprocess
 import sys
 
 PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 23, 24, 38
-CAPABILITIES = ('chown', 'dac_override', 'dac_read_search', 'fowner')
-CAPABILITY_NUMBERS = {'cap_sys_ptrace': 19, 'cap_lease': 28}
-CAPABILITY_NUMBERS.update({f'cap_{n}': i for i, n in enumerate(CAPABILITIES)})
+# Those that a ttmemd might have; see capabilities(7).
+CAPABILITIES = {'cap_chown': 0, 'cap_dac_override': 1,
+                'cap_dac_read_search': 2, 'cap_fowner': 3, 'cap_kill': 5,
+                'cap_sys_ptrace': 19, 'cap_sys_resource': 24, 'cap_lease': 28}
 SCMP_ACT_ALLOW, SCMP_ACT_ERRNO = 0x7fff0000, 0x00050000
-NO_SUCH_CALL = -1
 
 
 def settings(path):
@@ -63,7 +64,7 @@ def call(function, *arguments):
 
 
 def drop_capabilities(libc, kept):
-    numbers = [CAPABILITY_NUMBERS[name] for name in kept]
+    numbers = [CAPABILITIES[name] for name in kept]
     number = 0
     while libc.prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0:
         if number not in numbers:
@@ -74,10 +75,10 @@ def drop_capabilities(libc, kept):
 def filter_calls(names):
     seccomp = ctypes.CDLL('libseccomp.so.2', use_errno=True)
     seccomp.seccomp_init.restype = ctypes.c_void_p
-    context = ctypes.c_void_p(seccomp.seccomp_init(SCMP_ACT_ERRNO | 1))
+    context = ctypes.c_void_p(seccomp.seccomp_init(SCMP_ACT_ERRNO | errno.EPERM))
     for name in names:
         number = seccomp.seccomp_syscall_resolve_name(name.encode())
-        if number >= 0:
+        if number >= 0:  # this machine has it
             call(seccomp.seccomp_rule_add, context, SCMP_ACT_ALLOW, number, 0)
     call(seccomp.seccomp_load, context)
 
