@@ -11,9 +11,9 @@
  * README.md beside this file says which versions of the runtime tell what, and where
  * the calls of the last section go that its interface cannot carry.
  *
- * For every call below: any thread; nothing throws, and nothing waits for anybody;
- * with tracking off it does nothing. Events may come while static objects are
- * destroyed: the recorder and its state are never destroyed.
+ * For every call below: any thread; nothing throws; with tracking off it does nothing.
+ * Events may come while static objects are destroyed: the recorder and its state are
+ * never destroyed. Only buffers of captures without dispatch take a lock.
  */
 #ifndef TTMEM_TT_METAL_HPP
 #define TTMEM_TT_METAL_HPP

@@ -160,7 +160,8 @@ TTMEM_API bool ttmem_internal_decide(void);
  */
 static inline bool ttmem_enabled(void)
 {
-	int decided = *(const volatile int *)&ttmem_internal_switch;
+	const volatile int *word = &ttmem_internal_switch;
+	int decided = *word;
 
 	return decided ? decided > 1 : ttmem_internal_decide();
 }
