@@ -153,7 +153,7 @@ def check_suppressions(place):
                       'process:^ttmem-l*d$\n')
     text = gate(place, '--suppressions', more)
     has(text, f'unused suppression: {more}:3: leak:nobody',
-        'suppressed: 1 objects, 65536 bytes: kind:trace,l1')
+        'suppressed: 1 object, 65536 bytes: kind:trace,l1')
     has(gate(place, '--suppressions', more, '--strict-suppressions',
              status=5), '1 unused suppression')
     found = verdict(place, '--suppressions', more)

@@ -30,9 +30,9 @@ const char *ttm_bytes_text(
 	return buffer;
 }
 
-/* Bytes of the UTF-8 character at `text`, 0 if there is none. */
-static size_t utf8_length(const unsigned char *text)
+size_t ttm_text_character(const char *at)
 {
+	const unsigned char *text = (const unsigned char *)at;
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t length = text[0] < 0x80 ? 1 :
 		text[0] >> 5 == 6      ? 2 :
@@ -87,7 +87,7 @@ const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
 	if (buffer_size == 0)
 		return "";
 	while (*from) {
-		length = utf8_length(from);
+		length = ttm_text_character((const char *)from);
 		plain = length && !is_control(from, length) && *from != '\\';
 		if (at + (plain ? length : 4) >= buffer_size)
 			break;
@@ -103,4 +103,32 @@ const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
 	}
 	buffer[at] = '\0';
 	return buffer;
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void ttm_text_unescape(char *text)
+{
+	const char *from = text;
+	int high, low;
+
+	while (*from) {
+		high = low = -1;
+		if (from[0] == '\\' && from[1] == 'x')
+			high = hex_value(from[2]);
+		if (high >= 0)
+			low = hex_value(from[3]);
+		if (low >= 0 && (high || low)) {
+			*text++ = (char)(high << 4 | low);
+			from += 4;
+		} else {
+			*text++ = *from++;
+		}
+	}
+	*text = '\0';
 }

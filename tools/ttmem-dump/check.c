@@ -11,11 +11,12 @@
 #include "common/error.h"
 #include "out.h"
 #include "proc.h"
+#include "render.h"
 
 #define POLL_NS 50000000
 #define SECOND_NS 1000000000ull
 /* For ttmemd to notice that a process has ended. */
-#define RETIRE_NS (10 * SECOND_NS)
+#define RETIRE_NS (60 * SECOND_NS)
 
 static uint64_t now_ns(void)
 {
@@ -35,8 +36,8 @@ static void pause_poll(void)
 /* -- when ------------------------------------------------------------------------------- */
 
 int check_settle(const struct check_options *options,
-	const struct check_scope *scope, struct dump_source *source,
-	struct check_verdict *ret_verdict)
+	struct check_excuses *excuses, const struct check_scope *scope,
+	struct dump_source *source, struct check_verdict *ret_verdict)
 {
 	uint64_t settle_ns = options->settle_ns == TTMEM_UNKNOWN ?
 		0 :
@@ -45,7 +46,8 @@ int check_settle(const struct check_options *options,
 	int status;
 
 	for (;;) {
-		status = check_judge(options, scope, source, ret_verdict);
+		status = check_judge(
+			options, excuses, scope, source, ret_verdict);
 		if (status || ret_verdict->status == TTM_EXIT_OK ||
 			now_ns() >= end)
 			return status;
@@ -54,7 +56,7 @@ int check_settle(const struct check_options *options,
 	}
 }
 
-/* Whether ttmemd still believes that it runs. */
+/* Whether ttmemd, as far as it goes, still believes that it runs. */
 static bool process_is_listed(struct dump_source *source, uint64_t pid)
 {
 	struct ttmem_snapshot *snapshot;
@@ -68,23 +70,25 @@ static bool process_is_listed(struct dump_source *source, uint64_t pid)
 		i < ttmem_snapshot_processes_len(snapshot);
 		i++) {
 		p = ttmem_snapshot_process(snapshot, i);
-		if (p->pid == pid && p->state != TTMEM_PROCESS_EXITED &&
-			p->state != TTMEM_PROCESS_DIED)
+		if (p->pid == pid && !dump_process_is_retired(p))
 			listed = true;
 	}
 	ttmem_snapshot_free(&snapshot);
 	return listed;
 }
 
-static void process_wait(struct dump_source *source, uint64_t pid)
+/* False: it is gone, but ttmemd does not know that yet. */
+static bool process_wait(struct dump_source *source, uint64_t pid)
 {
 	uint64_t start_time = dump_proc_start_time(pid), end;
+	bool listed;
 
-	while (start_time && dump_proc_is_gone(pid, start_time) == DUMP_NO)
+	while (start_time && dump_proc_has_ended(pid, start_time) == DUMP_NO)
 		pause_poll();
 	end = now_ns() + RETIRE_NS;
-	while (process_is_listed(source, pid) && now_ns() < end)
+	while ((listed = process_is_listed(source, pid)) && now_ns() < end)
 		pause_poll();
+	return !listed;
 }
 
 /* -- what is written ---------------------------------------------------------------------- */
@@ -113,20 +117,18 @@ static void report_write(const struct check_verdict *verdict, FILE *file)
 /* What is known from now on is a leak no more; but only if it is all known. */
 static int baseline_update(struct check_verdict *verdict)
 {
-	int status = verdict->worth.status;
+	const char *path = verdict->options->baseline;
 
-	if (status == 0 && !verdict->missing.len && !verdict->gaps.len)
-		status = check_baseline_write(
-			verdict->options->baseline, verdict);
-	else
-		ttm_error("%s: not updated: data are incomplete",
-			verdict->options->baseline);
-	if (status)
-		return status;
+	if (verdict->worth.status || verdict->missing.len ||
+		verdict->gaps.len) {
+		ttm_error("%s: not updated: data are incomplete", path);
+		return 0; /* the verdict says so, too */
+	}
+	if (check_baseline_write(path, verdict) != 0)
+		return TTM_EXIT_FAILURE;
 	verdict->known.bytes += verdict->leaks.bytes;
 	verdict->known.objects += verdict->leaks.objects;
-	if (!verdict->gaps.len && !verdict->missing.len)
-		dump_groups_free(&verdict->leaks);
+	dump_groups_free(&verdict->leaks);
 	check_summarise(verdict);
 	return 0;
 }
@@ -146,15 +148,20 @@ static int files_write(struct check_verdict *verdict)
 	return status;
 }
 
+/* What is read by a program, or is in a file, is not mixed with the rest. */
+static FILE *aside(const struct check_options *options)
+{
+	return options->json || options->output || options->generate ? stderr :
+								       stdout;
+}
+
 int check_deliver(struct check_verdict *verdict)
 {
 	const struct check_options *options = verdict->options;
 	int status = files_write(verdict);
 
-	/* Not into a document, nor into a file. */
 	if (options->github) {
-		check_write_github(verdict,
-			options->json || options->output ? stderr : stdout);
+		check_write_github(verdict, aside(options));
 		fflush(stdout);
 	}
 	status = ttm_exit_join(
@@ -164,26 +171,47 @@ int check_deliver(struct check_verdict *verdict)
 	return ttm_exit_join(status, verdict->status);
 }
 
-int dump_check_main(int argc, char **argv)
+void check_not_checked(const struct check_options *options, const char *why)
 {
-	static const struct check_scope everything;
-	struct check_options options;
+	fprintf(options->json || options->output ? stderr : stdout,
+		"SUMMARY: ttmem: not checked: %s\n", why);
+}
+
+/* With the source open, and the excuses read. */
+static int check_with(const struct check_options *options,
+	struct check_excuses *excuses, struct dump_source *source)
+{
+	struct check_scope scope = { .run_id = NULL };
 	struct check_verdict verdict;
-	struct dump_source *source;
 	int status;
 
-	check_options_parse(argc, argv, false, &options);
-	status = dump_source_open(&options.where, &source);
-	if (status)
-		return status;
-	if (options.wait_pid)
-		process_wait(source, options.wait_pid);
-	status = check_settle(&options, &everything, source, &verdict);
+	if (options->wait_pid)
+		scope.behind = !process_wait(source, options->wait_pid);
+	status = check_settle(options, excuses, &scope, source, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);
 	else
-		puts("SUMMARY: ttmem: not checked: a failure");
+		check_not_checked(options, "a failure");
 	check_verdict_free(&verdict);
+	return status;
+}
+
+int dump_check_main(int argc, char **argv)
+{
+	struct check_options options;
+	struct check_excuses excuses;
+	struct dump_source *source = NULL;
+	int status;
+
+	check_options_parse(argc, argv, false, &options);
+	status = check_excuses_read(&options, &excuses);
+	if (status == 0)
+		status = dump_source_open(&options.where, &source);
+	if (status == 0)
+		status = check_with(&options, &excuses, source);
+	else
+		check_not_checked(&options, "a failure");
 	dump_source_close(&source);
+	check_excuses_free(&excuses);
 	return status;
 }

@@ -37,4 +37,11 @@ struct dump_leftover {
 void dump_leftover_look(
 	int directory, const char *name, struct dump_leftover *ret_leftover);
 
+/*
+ * Whether it is the segment of a dead process of that run, 16 bytes; NULL: of any.
+ * Does not look at what is in it.
+ */
+bool dump_segment_is_dead(
+	int directory, const char *name, const uint8_t *run_id);
+
 #endif

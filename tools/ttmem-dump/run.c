@@ -16,15 +16,18 @@
 #include "common/error.h"
 #include "leftover.h"
 #include "place.h"
+#include "proc.h"
+#include "render.h"
 
 #define SECOND_NS 1000000000ull
 #define SETTLE_NS (10 * SECOND_NS)
 /* For ttmemd to come up, and to catch up with what has ended. */
-#define PATIENCE_NS (20 * SECOND_NS)
+#define PATIENCE_NS (60 * SECOND_NS)
 #define POLL_NS 5000000
 
 struct run {
 	struct check_options options;
+	struct check_excuses excuses;
 	struct run_guard guard;
 	struct dump_source *source;
 	struct ttmem_snapshot *before;
@@ -130,43 +133,52 @@ static int serve(struct run *run)
 
 /* -- after ------------------------------------------------------------------------------- */
 
+/* Who is checked: in a directory of our own everybody is COMMAND's. */
+static const uint8_t *checked_id(const struct run *run)
+{
+	return run->guard.directory[0] ? NULL : (const uint8_t *)run->run_id;
+}
+
+struct segment_search {
+	const uint8_t *run_id;
+	int directory;
+};
+
 static int segment_look(void *context, const char *name)
 {
-	const struct dump_own *own = context;
-	struct dump_leftover leftover;
+	const struct segment_search *search = context;
 
-	if (strncmp(name, "p.", 2) != 0)
-		return 0;
-	dump_leftover_look(own->fd, name, &leftover);
-	return leftover.kind == DUMP_LEFT_SEGMENT && leftover.dead == DUMP_YES;
+	return dump_segment_is_dead(search->directory, name, search->run_id);
 }
 
 static int own_look(void *context, const struct dump_own *own)
 {
-	struct dump_own copy = *own;
+	struct segment_search *search = context;
 
-	(void)context;
-	return dump_names_each(own->fd, segment_look, &copy);
+	search->directory = own->fd;
+	return dump_names_each(own->fd, segment_look, search);
 }
 
-/* A segment of the dead that ttmemd has not retired yet. */
+/* A segment of our dead that ttmemd has not retired yet. */
 static bool segments_wait(const struct run *run)
 {
-	return dump_own_each(run->base, own_look, NULL) == 1;
+	struct segment_search search = { checked_id(run), -1 };
+
+	return dump_own_each(run->base, own_look, &search) == 1;
 }
 
 /* Whether it shows a process of ours as running that is gone. */
 static bool rows_wait(
 	const struct run *run, const struct ttmem_snapshot *snapshot)
 {
+	const struct check_scope scope = { .run_id = checked_id(run) };
 	const struct ttmem_process_row *p;
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
 		p = ttmem_snapshot_process(snapshot, i);
-		if (memcmp(p->run_id, run->run_id, RUN_ID_SIZE) == 0 &&
-			p->state != TTMEM_PROCESS_EXITED &&
-			p->state != TTMEM_PROCESS_DIED &&
+		if (check_is_of_run(&scope, snapshot, i) &&
+			!dump_process_is_retired(p) &&
 			dump_proc_is_gone(p->pid, p->start_time) == DUMP_YES)
 			return true;
 	}
@@ -183,78 +195,95 @@ static bool is_told_to_end(void)
 			sigismember(&pending, SIGTERM));
 }
 
-/* Until ttmemd tells what holds after `since_ns`, or cannot. */
-static void retired_wait(const struct run *run, uint64_t since_ns)
+/* What it tells holds after `since_ns`, and of all; or it cannot tell. */
+static bool is_caught_up(const struct run *run, uint64_t since_ns)
 {
-	uint64_t end = now_ns() + PATIENCE_NS;
+	bool segments = segments_wait(run), caught_up = true;
 	const struct ttmem_info_row *info;
 	struct ttmem_snapshot *snapshot;
 	struct dump_worth worth;
-	bool wait = true;
 
-	while (wait && now_ns() < end && !is_told_to_end()) {
-		wait = segments_wait(run);
-		dump_source_take(run->source, 0, &snapshot, &worth);
-		if (worth.status || !snapshot) {
-			wait = false;
-		} else {
-			info = ttmem_snapshot_info(snapshot);
-			wait = wait || rows_wait(run, snapshot) ||
-				info->taken_ns - info->age_ns <= since_ns;
-		}
-		ttmem_snapshot_free(&snapshot);
-		if (wait)
-			pause_poll();
+	dump_source_take(run->source, 0, &snapshot, &worth);
+	if (worth.status == 0 && snapshot) {
+		info = ttmem_snapshot_info(snapshot);
+		caught_up = !segments && !rows_wait(run, snapshot) &&
+			info->taken_ns - info->age_ns > since_ns;
 	}
+	ttmem_snapshot_free(&snapshot);
+	return caught_up;
+}
+
+static bool caught_up_wait(const struct run *run)
+{
+	uint64_t since_ns = now_ns(), end = since_ns + PATIENCE_NS;
+
+	while (!is_caught_up(run, since_ns)) {
+		if (now_ns() > end || is_told_to_end())
+			return false;
+		pause_poll();
+	}
+	return true;
 }
 
 static int run_check(struct run *run, bool left)
 {
-	struct check_scope scope = { (const uint8_t *)run->run_id, run->before,
-		run->guard.directory[0] != '\0' };
+	struct check_scope scope = { checked_id(run), run->before, true,
+		false };
 	struct check_verdict verdict;
 	int status;
 
 	if (left)
 		ttm_error("descendants of the command are still running");
-	retired_wait(run, now_ns());
+	scope.behind = !caught_up_wait(run);
 	/* What still runs has had its time. */
 	run->options.settle_ns = 0;
-	status = check_settle(&run->options, &scope, run->source, &verdict);
+	status = check_settle(
+		&run->options, &run->excuses, &scope, run->source, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);
 	else
-		puts("SUMMARY: ttmem: not checked: a failure");
+		check_not_checked(&run->options, "a failure");
 	check_verdict_free(&verdict);
 	return status;
+}
+
+static int run_all(struct run *run, struct run_command *command)
+{
+	int status = check_excuses_read(&run->options, &run->excuses), checked;
+	bool left;
+
+	if (status == 0)
+		status = run_id_make(run->run_id);
+	if (status == 0)
+		status = serve(run);
+	if (status) {
+		check_not_checked(&run->options, "the command was not run");
+		return status;
+	}
+	command->directory = run->options.where.dir;
+	status = run_command(command, &left);
+	checked = run_check(run, left);
+	return status ? status : checked;
 }
 
 int dump_run_main(int argc, char **argv)
 {
 	struct run run = { .guard = { .hold = -1, .told = -1 } };
 	struct run_command command = { .run_id = run.run_id };
-	bool left;
-	int status, checked;
+	int status;
 
 	check_options_parse(argc, argv, true, &run.options);
 	command.argv = argv + optind;
 	command.settle_ns = run.options.settle_ns == TTMEM_UNKNOWN ?
 		SETTLE_NS :
 		run.options.settle_ns;
-	status = run_id_make(run.run_id);
-	if (status == 0)
-		status = serve(&run);
-	if (status) {
-		puts("SUMMARY: ttmem: not checked: there is no ttmemd");
-	} else {
-		command.directory = run.options.where.dir;
-		status = run_command(&command, &left);
-		checked = run_check(&run, left);
-		status = status ? status : checked;
-	}
+	/* What reads our report may go: that is no reason to leave the rest. */
+	command.pipe = signal(SIGPIPE, SIG_IGN);
+	status = run_all(&run, &command);
 	fflush(stdout);
 	dump_source_close(&run.source);
 	ttmem_snapshot_free(&run.before);
+	check_excuses_free(&run.excuses);
 	run_guard_end(&run.guard);
 	return status;
 }

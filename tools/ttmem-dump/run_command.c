@@ -35,7 +35,6 @@ struct running {
 	int signal_fd;
 	bool hurry;      /* told to end while descendants were waited for */
 	sigset_t before; /* COMMAND's mask is what ours was */
-	void (*pipe)(int);
 };
 
 static uint64_t now_ms(void)
@@ -53,8 +52,6 @@ static int signals_open(struct running *running)
 	sigset_t set;
 	size_t i;
 
-	/* What reads our report may go: that is no reason to leave the rest. */
-	running->pipe = signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -70,7 +67,7 @@ __attribute__((noreturn)) static void command_exec(
 	const struct run_command *command = running->command;
 	int error = 0;
 
-	signal(SIGPIPE, running->pipe);
+	signal(SIGPIPE, command->pipe);
 	sigprocmask(SIG_SETMASK, &running->before, NULL);
 	if (setenv("TTMEM_ENABLED", "1", 1) < 0 ||
 		setenv("TTMEM_RUN_ID", command->run_id, 1) < 0 ||

@@ -107,7 +107,8 @@ static void log_open(const char *directory)
 	}
 }
 
-static pid_t ttmemd_start(const char *directory, const char *program)
+/* It keeps `told` open, so that its end can be seen. */
+static pid_t ttmemd_start(const char *directory, const char *program, int told)
 {
 	pid_t guard = getpid(), pid = fork();
 	sigset_t none;
@@ -119,8 +120,11 @@ static pid_t ttmemd_start(const char *directory, const char *program)
 		_exit(TTM_EXIT_FAILURE);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	log_open(directory);
+	fcntl(told, F_SETFD, 0);
 	unsetenv("NOTIFY_SOCKET"); /* not the service that we may be part of */
+	unsetenv("TTMEM_RUN_ID");
 	if (program)
 		ttmemd_try(program, directory);
 	else
@@ -183,7 +187,12 @@ struct tale {
 static void guard_detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char *outer = getenv("TTMEM_RUN_ID");
 	sigset_t all;
+
+	/* Inside of another run: its guard must not end us before we are done. */
+	if (outer)
+		memset(outer, 0, strlen(outer));
 
 	/* The terminal's signals are for COMMAND; nothing but the end of the
 	 * pipe ends us. */
@@ -201,6 +210,7 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 {
 	struct tale tale;
 	pid_t pid = 0;
+	bool told;
 
 	guard_detach();
 	memset(&tale, 0, sizeof(tale));
@@ -208,13 +218,14 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 	if (base)
 		tale.error = directory_make(guard, base);
 	if (base && tale.error == 0)
-		pid = ttmemd_start(guard->directory, ttmemd);
+		pid = ttmemd_start(guard->directory, ttmemd, guard->told);
 	if (pid < 0)
 		tale.error = -errno;
 	snprintf(
 		tale.directory, sizeof(tale.directory), "%s", guard->directory);
-	if (write(guard->told, &tale, sizeof(tale)) != sizeof(tale) ||
-		!end_wait(guard->hold))
+	told = write(guard->told, &tale, sizeof(tale)) == sizeof(tale);
+	close(guard->told);
+	if (!told || !end_wait(guard->hold))
 		run_descendants_end(run_id);
 	ttmemd_end(pid);
 	if (guard->directory[0])
@@ -280,22 +291,20 @@ int run_guard_start(struct run_guard *guard, const char *base,
 
 bool run_guard_is_well(const struct run_guard *guard)
 {
-	char path[PATH_MAX + 32], text[512];
-	ssize_t n = 0;
-	int fd;
+	struct pollfd fd = { guard->told, POLLIN, 0 };
+	char path[PATH_MAX + 32], text[512] = "";
+	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	/* Where it publishes is all that it says when it is well. */
-	if (!text[0] || strstr(text, "publishing in"))
+	if (poll(&fd, 1, 0) == 0)
 		return true;
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
+	file = fopen(path, "re");
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
 	text[strcspn(text, "\n")] = '\0';
-	ttm_error("%s", text);
+	ttm_error("%s", text[0] ? text : "ttmemd ended");
 	return false;
 }
 
