@@ -79,6 +79,8 @@ void check_absent(struct check_verdict *verdict)
 	const struct dump_filter *filter = &options->filter;
 	size_t i;
 
+	if (verdict->worth.status)
+		return; /* nobody knows who has come since */
 	if (verdict->scope.is_run && !somebody_reported(verdict))
 		check_lines_add(&verdict->missing,
 			"COMMAND never reported: it does not use libttmem, or "

@@ -7,16 +7,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "catch_up.h"
 #include "command.h"
 #include "common/error.h"
 #include "out.h"
+#include "place.h"
 #include "proc.h"
-#include "render.h"
 
 #define POLL_NS 50000000
 #define SECOND_NS 1000000000ull
-/* For ttmemd to notice that a process has ended. */
-#define RETIRE_NS (60 * SECOND_NS)
 
 static uint64_t now_ns(void)
 {
@@ -56,39 +55,12 @@ int check_settle(const struct check_options *options,
 	}
 }
 
-/* Whether ttmemd, as far as it goes, still believes that it runs. */
-static bool process_is_listed(struct dump_source *source, uint64_t pid)
+static void process_wait(uint64_t pid)
 {
-	struct ttmem_snapshot *snapshot;
-	const struct ttmem_process_row *p;
-	struct dump_worth worth;
-	bool listed = false;
-	size_t i;
-
-	dump_source_take(source, 0, &snapshot, &worth);
-	for (i = 0; snapshot && worth.status == 0 &&
-		i < ttmem_snapshot_processes_len(snapshot);
-		i++) {
-		p = ttmem_snapshot_process(snapshot, i);
-		if (p->pid == pid && !dump_process_is_retired(p))
-			listed = true;
-	}
-	ttmem_snapshot_free(&snapshot);
-	return listed;
-}
-
-/* False: it is gone, but ttmemd does not know that yet. */
-static bool process_wait(struct dump_source *source, uint64_t pid)
-{
-	uint64_t start_time = dump_proc_start_time(pid), end;
-	bool listed;
+	uint64_t start_time = dump_proc_start_time(pid);
 
 	while (start_time && dump_proc_has_ended(pid, start_time) == DUMP_NO)
 		pause_poll();
-	end = now_ns() + RETIRE_NS;
-	while ((listed = process_is_listed(source, pid)) && now_ns() < end)
-		pause_poll();
-	return !listed;
 }
 
 /* -- what is written ---------------------------------------------------------------------- */
@@ -183,10 +155,14 @@ static int check_with(const struct check_options *options,
 {
 	struct check_scope scope = { .run_id = NULL };
 	struct check_verdict verdict;
+	const char *by;
 	int status;
 
 	if (options->wait_pid)
-		scope.behind = !process_wait(source, options->wait_pid);
+		process_wait(options->wait_pid);
+	if (!options->where.from)
+		scope.behind = !dump_catch_up(source,
+			dump_base_choose(options->where.dir, &by), NULL, NULL);
 	status = check_settle(options, excuses, &scope, source, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);

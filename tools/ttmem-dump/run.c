@@ -11,17 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "catch_up.h"
 #include "check.h"
 #include "command.h"
 #include "common/error.h"
-#include "leftover.h"
 #include "place.h"
-#include "proc.h"
-#include "render.h"
 
 #define SECOND_NS 1000000000ull
 #define SETTLE_NS (10 * SECOND_NS)
-/* For ttmemd to come up, and to catch up with what has ended. */
+/* For ttmemd to come up. */
 #define PATIENCE_NS (60 * SECOND_NS)
 #define POLL_NS 5000000
 
@@ -139,52 +137,6 @@ static const uint8_t *checked_id(const struct run *run)
 	return run->guard.directory[0] ? NULL : (const uint8_t *)run->run_id;
 }
 
-struct segment_search {
-	const uint8_t *run_id;
-	int directory;
-};
-
-static int segment_look(void *context, const char *name)
-{
-	const struct segment_search *search = context;
-
-	return dump_segment_is_dead(search->directory, name, search->run_id);
-}
-
-static int own_look(void *context, const struct dump_own *own)
-{
-	struct segment_search *search = context;
-
-	search->directory = own->fd;
-	return dump_names_each(own->fd, segment_look, search);
-}
-
-/* A segment of our dead that ttmemd has not retired yet. */
-static bool segments_wait(const struct run *run)
-{
-	struct segment_search search = { checked_id(run), -1 };
-
-	return dump_own_each(run->base, own_look, &search) == 1;
-}
-
-/* Whether it shows a process of ours as running that is gone. */
-static bool rows_wait(
-	const struct run *run, const struct ttmem_snapshot *snapshot)
-{
-	const struct check_scope scope = { .run_id = checked_id(run) };
-	const struct ttmem_process_row *p;
-	size_t i;
-
-	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
-		p = ttmem_snapshot_process(snapshot, i);
-		if (check_is_of_run(&scope, snapshot, i) &&
-			!dump_process_is_retired(p) &&
-			dump_proc_is_gone(p->pid, p->start_time) == DUMP_YES)
-			return true;
-	}
-	return false;
-}
-
 /* They are held back since the command was started. */
 static bool is_told_to_end(void)
 {
@@ -193,36 +145,6 @@ static bool is_told_to_end(void)
 	return sigpending(&pending) == 0 &&
 		(sigismember(&pending, SIGINT) ||
 			sigismember(&pending, SIGTERM));
-}
-
-/* What it tells holds after `since_ns`, and of all; or it cannot tell. */
-static bool is_caught_up(const struct run *run, uint64_t since_ns)
-{
-	bool segments = segments_wait(run), caught_up = true;
-	const struct ttmem_info_row *info;
-	struct ttmem_snapshot *snapshot;
-	struct dump_worth worth;
-
-	dump_source_take(run->source, 0, &snapshot, &worth);
-	if (worth.status == 0 && snapshot) {
-		info = ttmem_snapshot_info(snapshot);
-		caught_up = !segments && !rows_wait(run, snapshot) &&
-			info->taken_ns - info->age_ns > since_ns;
-	}
-	ttmem_snapshot_free(&snapshot);
-	return caught_up;
-}
-
-static bool caught_up_wait(const struct run *run)
-{
-	uint64_t since_ns = now_ns(), end = since_ns + PATIENCE_NS;
-
-	while (!is_caught_up(run, since_ns)) {
-		if (now_ns() > end || is_told_to_end())
-			return false;
-		pause_poll();
-	}
-	return true;
 }
 
 static int run_check(struct run *run, bool left)
@@ -234,7 +156,8 @@ static int run_check(struct run *run, bool left)
 
 	if (left)
 		ttm_error("descendants of the command are still running");
-	scope.behind = !caught_up_wait(run);
+	scope.behind = !dump_catch_up(
+		run->source, run->base, scope.run_id, is_told_to_end);
 	/* What still runs has had its time. */
 	run->options.settle_ns = 0;
 	status = check_settle(
