@@ -4,16 +4,24 @@
 The rest is tests/serve's: a place, a server, loads that stop at each sync.
 """
 
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 '../serve'))
 import serve  # noqa: E402
 
 PROGRAM = None
+ROOT = os.environ['SOURCE_ROOT']
 
 # Something of everything on a device whose size is known, to the byte.
 KIB = serve.KIB
@@ -37,7 +45,49 @@ sync
 '''
 
 
-def run(place, *options, status=0, stdin=None, environment=None, timeout=60):
+@functools.cache
+def tool(name):
+    """Whether it is there, as after scripts/setup --ci; it is said if not."""
+    if not shutil.which(name):
+        print(f'note: without {name}')
+    return shutil.which(name) is not None
+
+
+@functools.cache
+def schema(name):
+    with open(f'{ROOT}/docs/{name}.schema.json', encoding='utf-8') as file:
+        text = json.load(file)
+    return jsonschema.validators.validator_for(text)(text)
+
+
+def json_is_good(text):
+    """Each line is a document that jq reads and a schema describes."""
+    if tool('jq'):
+        subprocess.run(['jq', '-e', '.schema_version == 1'], input=text,
+                       check=True, text=True, stdout=subprocess.DEVNULL)
+    for line in text.splitlines() if jsonschema else ():
+        found = json.loads(line)
+        name = 'check' if found.get('type') == 'ttmem-check' else 'snapshot'
+        serve.expect('faults', [e.message[:200] for e in schema(
+            name).iter_errors(found)], [])
+
+
+def xml_is_good(path):
+    if tool('xmllint'):
+        subprocess.run(['xmllint', '--noout', path], check=True)
+
+
+def output_is_good(options, text):
+    """Whatever is written for programs, programs accept."""
+    options = [str(o) for o in options]
+    if '--format' in options and 'json' in options and '-o' not in options \
+            and text and 'run' not in options:
+        json_is_good(text)
+    if '--junit' in options:
+        xml_is_good(options[options.index('--junit') + 1])
+
+
+def run(place, *options, status=0, stdin=None, environment=None, timeout=120):
     """ttmem-dump to its end, with the status that is wanted."""
     env = place.environment()
     env.update(environment or {})
@@ -49,6 +99,8 @@ def run(place, *options, status=0, stdin=None, environment=None, timeout=60):
     if done.returncode != status:
         serve.fail(f'{options}: status {done.returncode} and not {status}\n'
                    f'{done.stdout[-2000:]}{done.stderr[-2000:]}')
+    if status in (0, 3, 4, 5, 23):
+        output_is_good(options, done.stdout)
     return done
 
 

@@ -18,6 +18,7 @@ enum dump_leftover_kind {
 	DUMP_LEFT_MARKER = 2,
 	DUMP_LEFT_UNFINISHED = 3, /* ".new.*" */
 	DUMP_LEFT_LOST = 4,       /* the count "lost" */
+	DUMP_LEFT_RUN = 5,        /* a directory: run_directory.h */
 };
 
 struct dump_leftover {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,51 +16,12 @@
 
 #include "common/error.h"
 #include "run.h"
+#include "run_directory.h"
 
 #define END_TRIES 200
 #define END_MS 25
-#define DEPTH_MAX 4
 #define LOG_NAME "ttmemd.log"
 #define DONE 'd'
-
-/* -- removing ------------------------------------------------------------------------ */
-
-static bool name_is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* What is in it, never through a link, and then itself. */
-static void directory_remove(int parent, const char *path, int depth)
-{
-	int fd = openat(
-		parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *names = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-
-	if (!names) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((entry = readdir(names)) != NULL) {
-		if (name_is_dots(entry->d_name))
-			continue;
-		if (unlinkat(fd, entry->d_name, 0) < 0 && depth < DEPTH_MAX)
-			directory_remove(fd, entry->d_name, depth + 1);
-	}
-	closedir(names);
-	unlinkat(parent, path, AT_REMOVEDIR);
-}
-
-/* A process that still runs may put something in between. */
-static void private_remove(const char *path)
-{
-	int tries;
-
-	for (tries = 0; tries < END_TRIES && access(path, F_OK) == 0; tries++)
-		directory_remove(AT_FDCWD, path, 0);
-}
 
 /* -- ttmemd ---------------------------------------------------------------------------- */
 
@@ -164,20 +124,6 @@ static bool end_wait(int hold)
 	return n == 1 && byte == DONE;
 }
 
-/*
- * The directory is the guard's own: whenever we are killed, somebody knows of it.
- */
-static int directory_make(struct run_guard *guard, const char *base)
-{
-	int length = snprintf(guard->directory, sizeof(guard->directory),
-		"%s/ttmem-run.XXXXXX", base);
-
-	if (length < (int)sizeof(guard->directory) && mkdtemp(guard->directory))
-		return 0;
-	guard->directory[0] = '\0';
-	return -errno;
-}
-
 /* What the guard tells: an error, and where. In one write. */
 struct tale {
 	int error;
@@ -214,9 +160,10 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 
 	guard_detach();
 	memset(&tale, 0, sizeof(tale));
-	errno = ENAMETOOLONG;
+	/* The guard's own: whenever we are killed, somebody knows of it. */
 	if (base)
-		tale.error = directory_make(guard, base);
+		tale.error = run_directory_make(
+			base, guard->directory, sizeof(guard->directory));
 	if (base && tale.error == 0)
 		pid = ttmemd_start(guard->directory, ttmemd, guard->told);
 	if (pid < 0)
@@ -229,7 +176,7 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 		run_descendants_end(run_id);
 	ttmemd_end(pid);
 	if (guard->directory[0])
-		private_remove(guard->directory);
+		run_directory_remove(guard->directory);
 	_exit(0);
 }
 
@@ -314,7 +261,8 @@ void run_guard_end(struct run_guard *guard)
 
 	if (guard->hold >= 0) {
 		if (write(guard->hold, &done, 1) != 1 && guard->directory[0])
-			private_remove(guard->directory); /* it was killed */
+			run_directory_remove(
+				guard->directory); /* it was killed */
 		close(guard->hold);
 	}
 	if (guard->told >= 0)
