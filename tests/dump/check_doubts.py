@@ -142,6 +142,14 @@ def check_zombie_is_waited_for(place):
     serve.expect('status', waiting.returncode, 23)
 
 
+def check_system(place):
+    """Root's ttmemd is asked for, and only the user's own is there."""
+    place.serve()
+    left(place, CLEAN)
+    gate(place)
+    has(gate(place, '--system', status=3), 'never started')
+
+
 def check_precedence(place):
     """Where several apply: 2, 1, 3, 23, 5, 4; the summary names all."""
     place.serve()
@@ -198,5 +206,5 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_no_data, check_incomplete, check_untracked, check_unserved,
         check_dropped, check_nobody_of_that_name, check_right_after_the_end,
-        check_zombie_is_waited_for, check_precedence,
+        check_zombie_is_waited_for, check_system, check_precedence,
         check_files_that_fail)))

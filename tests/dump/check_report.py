@@ -306,6 +306,20 @@ def check_not_serving(place):
         serve.wait_for('not serving', attempt)
 
 
+def check_system(place):
+    """What root's ttmemd knows, and not the user's own."""
+    place.serve()
+    has(run(place, '--system', status=3).stderr, 'no data: ')
+    if os.getuid() != 0:
+        return
+    systems = serve.Server(place, ('--mode', 'system'))
+    # Our directory is held by the other.
+    serve.wait_for('both', lambda: has(run(place, '--system', status=4).stdout,
+                                       f'pid {systems.pid}, ',
+                                       'served by another ttmemd'))
+    has(run(place).stdout, 'serves one user')
+
+
 def check_hostile_names(place):
     place.serve()
     name = r'\x1b]0;owned\x07\x1b[2J\"\\ \xe2\x80\xae=1+1'
@@ -349,4 +363,4 @@ if __name__ == '__main__':
         check_process_columns, check_what_went_wrong, check_retired,
         check_filters, check_groups_and_top, check_no_ttmemd,
         check_killed_ttmemd, check_stopped_ttmemd, check_incomplete,
-        check_not_serving, check_hostile_names, check_watch)))
+        check_not_serving, check_system, check_hostile_names, check_watch)))

@@ -142,7 +142,7 @@ static enum dump_answer process_judge(const struct stat *st,
 	if (ours == 0 || header->pid_namespace != ours)
 		return doubt(
 			leftover, "its process is of another pid namespace");
-	switch (dump_proc_is_gone(header->pid, header->start_time)) {
+	switch (dump_proc_has_ended(header->pid, header->start_time)) {
 	case DUMP_YES:
 		return DUMP_YES;
 	case DUMP_NO:
