@@ -6,7 +6,6 @@ No data is never "no leaks": nobody serves, or serves not all, or does not move;
 asked for is not known; something was lost.
 """
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -66,9 +65,7 @@ def check_incomplete(place):
 def check_untracked(place):
     place.serve()
     left(place, CLEAN)
-    with open(f'{place.base}/ttmem-{os.getuid()}/u.{os.getpid()}.0.28.', 'w',
-              encoding='ascii'):
-        pass
+    dumps.mark_untracked(place)
     serve.wait_for('incomplete', lambda: serve.expect(
         'status', run_status(place), 4))
     has(gate(place, status=4), 'could not be tracked')
@@ -78,12 +75,7 @@ def check_unserved(place):
     """A second directory of ours, which another holds."""
     place.serve()
     left(place, CLEAN)
-    os.mkdir(f'{place.base}/made', 0o700)
-    with open(f'{place.base}/made/ttmemd.lock', 'w',
-              encoding='ascii') as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        os.rename(f'{place.base}/made',
-                  f'{place.base}/ttmem-{os.getuid()}.other')
+    with dumps.held_directory(place):
         serve.wait_for('not served', lambda: serve.expect(
             'status', run_status(place), 4))
         has(gate(place, status=4), 'does not serve a directory of yours')
@@ -154,9 +146,7 @@ def check_precedence(place):
     """Where several apply: 2, 1, 3, 23, 5, 4; the summary names all."""
     place.serve()
     left(place, LEAK)
-    with open(f'{place.base}/ttmem-{os.getuid()}/u.{os.getpid()}.0.28.', 'w',
-              encoding='ascii'):
-        pass
+    dumps.mark_untracked(place)
     serve.wait_for('incomplete', lambda: has(
         subprocess.run([dumps.PROGRAM, 'check'], env=place.environment(),
                        capture_output=True, check=False,

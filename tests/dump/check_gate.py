@@ -71,8 +71,10 @@ def check_names_where_it_is(place):
     for device in ('0', 'asic:1'):
         gate(place, '--device', device)
     second = left(place, 'open 4 chip=4\npush "x"\nalloc 4 dram 1 0 1M\n')
-    has(gate(place, status=23), 'devices 3,4, processes '
-        f'ttmem-load[{pid}],ttmem-load[{second}], age')
+    found = verdict(place, status=23)['leaks'][0]
+    serve.expect('where', (sorted(found['some_devices']),
+                           {p['pid'] for p in found['some_processes']}),
+                 (['3', '4'], {pid, second}))
 
 
 def check_classes(place):

@@ -6,7 +6,6 @@ The report for people: what is on the devices, whose it is, what went wrong, and
 it is worth.
 """
 
-import fcntl
 import os
 import re
 import signal
@@ -291,15 +290,7 @@ def check_incomplete(place):
 
 def check_not_serving(place):
     place.serve()
-    # A directory of ours that comes after, and is held by somebody else before
-    # ttmemd can see it.
-    os.mkdir(f'{place.base}/made', 0o700)
-    with open(f'{place.base}/made/ttmemd.lock', 'w',
-              encoding='ascii') as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        os.rename(f'{place.base}/made',
-                  f'{place.base}/ttmem-{os.getuid()}.other')
-
+    with dumps.held_directory(place):
         def attempt():
             done = run(place, status=4)
             has(done.stdout, 'does not serve a directory of yours')

@@ -4,6 +4,8 @@
 The rest is tests/serve's: a place, a server, loads that stop at each sync.
 """
 
+import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -137,6 +139,26 @@ def row(text, start, number=0):
 def recorded(place, *options):
     """A file with one snapshot in it."""
     return place.file('json', run(place, '--format', 'json', *options).stdout)
+
+
+def mark_untracked(place):
+    """As a process does that could not be tracked: us."""
+    path = f'{place.base}/ttmem-{os.getuid()}/u.{os.getpid()}.0.28.'
+    with open(path, 'w', encoding='ascii'):
+        return path
+
+
+@contextlib.contextmanager
+def held_directory(place):
+    """A directory of ours that comes after ttmemd, and is held by somebody else
+    before ttmemd can see it."""
+    os.mkdir(f'{place.base}/made', 0o700)
+    with open(f'{place.base}/made/ttmemd.lock', 'w',
+              encoding='ascii') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        os.rename(f'{place.base}/made',
+                  f'{place.base}/ttmem-{os.getuid()}.other')
+        yield
 
 
 def settle(place, *loads):

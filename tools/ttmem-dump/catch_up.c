@@ -8,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "leftover.h"
 #include "place.h"
 
-#define SECOND_NS 1000000000ull
-#define PATIENCE_NS (60 * SECOND_NS)
+#define PATIENCE_NS (60 * DUMP_SECOND_NS)
 #define POLL_NS 5000000
 /* It may have begun to look before, and have said so after. */
 #define ROUND_NS 10000000u
@@ -27,14 +26,6 @@ struct dead {
 	const uint8_t *run_id;
 	const struct dump_own *own; /* that is being searched */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
 
 static int segment_visit(void *context, const char *name)
 {
@@ -87,10 +78,11 @@ static bool is_quarantined(
 	return false;
 }
 
-/* Drops what is gone. True: there is some left. */
-static bool dead_are_left(
+/* Drops what is gone. False: there was nobody left. */
+static bool dead_look(
 	struct dead *dead, int base, const struct ttmem_snapshot *snapshot)
 {
+	bool were_left = dead->len > 0;
 	struct stat st;
 	size_t i = 0;
 
@@ -102,14 +94,13 @@ static bool dead_are_left(
 		else
 			i++;
 	}
-	return dead->len > 0;
+	return were_left;
 }
 
 static bool dead_wait(struct dump_source *source, struct dead *dead, int base,
 	bool (*is_told_to_end)(void))
 {
-	static const struct timespec pause = { 0, POLL_NS };
-	uint64_t since_ns = now_ns(), end_ns = since_ns + PATIENCE_NS;
+	uint64_t since_ns = dump_now_ns(), end_ns = since_ns + PATIENCE_NS;
 	const struct ttmem_info_row *info;
 	struct ttmem_snapshot *snapshot;
 	struct dump_worth worth;
@@ -118,8 +109,9 @@ static bool dead_wait(struct dump_source *source, struct dead *dead, int base,
 	do {
 		dump_source_take(source, 0, &snapshot, &worth);
 		done = worth.status || !snapshot;
-		if (!done && dead_are_left(dead, base, snapshot))
-			since_ns = now_ns();
+		/* What was just retired is in a publication to come. */
+		if (!done && dead_look(dead, base, snapshot))
+			since_ns = dump_now_ns();
 		if (!done) {
 			info = ttmem_snapshot_info(snapshot);
 			done = info->taken_ns - info->age_ns >
@@ -127,9 +119,10 @@ static bool dead_wait(struct dump_source *source, struct dead *dead, int base,
 		}
 		ttmem_snapshot_free(&snapshot);
 		if (done)
-			return true;
-		nanosleep(&pause, NULL);
-	} while (now_ns() < end_ns && !(is_told_to_end && is_told_to_end()));
+			return worth.status == 0;
+		dump_pause(POLL_NS);
+	} while (dump_now_ns() < end_ns &&
+		!(is_told_to_end && is_told_to_end()));
 	return false;
 }
 

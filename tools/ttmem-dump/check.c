@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "catch_up.h"
+#include "clock.h"
 #include "command.h"
 #include "common/error.h"
 #include "out.h"
@@ -15,22 +15,6 @@
 #include "proc.h"
 
 #define POLL_NS 50000000
-#define SECOND_NS 1000000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static void pause_poll(void)
-{
-	static const struct timespec pause = { 0, POLL_NS };
-
-	nanosleep(&pause, NULL);
-}
 
 /* -- when ------------------------------------------------------------------------------- */
 
@@ -41,17 +25,17 @@ int check_settle(const struct check_options *options,
 	uint64_t settle_ns = options->settle_ns == TTMEM_UNKNOWN ?
 		0 :
 		options->settle_ns;
-	uint64_t end = now_ns() + settle_ns;
+	uint64_t end = dump_now_ns() + settle_ns;
 	int status;
 
 	for (;;) {
 		status = check_judge(
 			options, excuses, scope, source, ret_verdict);
 		if (status || ret_verdict->status == TTM_EXIT_OK ||
-			now_ns() >= end)
+			dump_now_ns() >= end)
 			return status;
 		check_verdict_free(ret_verdict);
-		pause_poll();
+		dump_pause(POLL_NS);
 	}
 }
 
@@ -60,7 +44,7 @@ static void process_wait(uint64_t pid)
 	uint64_t start_time = dump_proc_start_time(pid);
 
 	while (start_time && dump_proc_has_ended(pid, start_time) == DUMP_NO)
-		pause_poll();
+		dump_pause(POLL_NS);
 }
 
 /* -- what is written ---------------------------------------------------------------------- */

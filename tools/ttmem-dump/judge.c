@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "check.h"
+#include "clock.h"
 #include "common/error.h"
 #include "common/text.h"
 #include "complete.h"
@@ -239,7 +239,7 @@ static void gaps_find(struct check_verdict *verdict)
 	else if (info->objects_consistent == 0)
 		check_lines_add(
 			&verdict->gaps, "objects changed while they were read");
-	if (verdict->scope.behind)
+	if (verdict->scope.behind && verdict->worth.status == 0)
 		check_lines_add(&verdict->gaps,
 			"ttmemd does not know yet of all processes that have "
 			"ended");
@@ -312,7 +312,6 @@ static void excuses_reset(struct check_excuses *excuses)
 static int snapshot_take(
 	struct check_verdict *verdict, struct dump_source *source)
 {
-	static const struct timespec pause = { 0, TRY_NS };
 	int tries, status = 0;
 
 	for (tries = 0; tries < TRIES; tries++) {
@@ -324,7 +323,7 @@ static int snapshot_take(
 			ttmem_snapshot_info(verdict->snapshot)
 					->objects_consistent != 0)
 			break;
-		nanosleep(&pause, NULL);
+		dump_pause(TRY_NS);
 	}
 	return status == TTM_EXIT_FAILURE ? status : 0;
 }

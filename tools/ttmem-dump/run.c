@@ -8,19 +8,18 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "catch_up.h"
 #include "check.h"
+#include "clock.h"
 #include "command.h"
 #include "common/error.h"
 #include "place.h"
 
-#define SECOND_NS 1000000000ull
-#define SETTLE_NS (10 * SECOND_NS)
+#define SETTLE_NS (10 * DUMP_SECOND_NS)
 /* For ttmemd to come up. */
-#define PATIENCE_NS (60 * SECOND_NS)
+#define PATIENCE_NS (60 * DUMP_SECOND_NS)
 #define POLL_NS 5000000
 
 struct run {
@@ -32,21 +31,6 @@ struct run {
 	char run_id[RUN_ID_SIZE + 1];
 	const char *base;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static void pause_poll(void)
-{
-	static const struct timespec pause = { 0, POLL_NS };
-
-	nanosleep(&pause, NULL);
-}
 
 /* -- before ----------------------------------------------------------------------------- */
 
@@ -75,17 +59,17 @@ static int before_take(struct run *run)
 
 static int private_wait(struct run *run)
 {
-	uint64_t end = now_ns() + PATIENCE_NS;
+	uint64_t end = dump_now_ns() + PATIENCE_NS;
 
 	while (before_take(run) != 0) {
 		if (!run_guard_is_well(&run->guard))
 			return TTM_EXIT_FAILURE;
-		if (now_ns() > end) {
+		if (dump_now_ns() > end) {
 			ttm_error("ttmemd does not come up in %s",
 				run->guard.directory);
 			return TTM_EXIT_FAILURE;
 		}
-		pause_poll();
+		dump_pause(POLL_NS);
 	}
 	return 0;
 }

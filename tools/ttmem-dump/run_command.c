@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "common/error.h"
 #include "proc.h"
 #include "run.h"
@@ -36,14 +36,6 @@ struct running {
 	bool hurry;      /* told to end while descendants were waited for */
 	sigset_t before; /* COMMAND's mask is what ours was */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* -- starting ---------------------------------------------------------------------------- */
 
@@ -150,7 +142,7 @@ static bool command_wait(struct running *running)
 	for (;;) {
 		signals_pass(running);
 		left = children_reap(running);
-		now = now_ms();
+		now = dump_now_ns() / 1000000;
 		if (running->pid == 0 && end == 0)
 			end = now + settle_ms;
 		if (!left || running->hurry || (end && now >= end))
