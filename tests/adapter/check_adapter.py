@@ -63,9 +63,10 @@ def borrowed_cbs(runtime, _):
 
 
 def suppressed_captures(runtime, _):
-    only_real = {0: {'l1': (64, 1), 'l1.alloc_objects': 1}}
-    runtime.to('captured').seen('nothing of the capture', only_real)
-    runtime.go('outlived').seen('nor of what outlives it', only_real)
+    runtime.to('captured').seen('nothing of the capture', {
+        0: {'l1': (64, 1), 'l1.alloc_objects': 1}})
+    runtime.go('outlived').seen('nor of what outlives it', {
+        0: {'l1': (96, 2), 'l1.alloc_objects': 2, 'l1.free_objects': 0}})
     runtime.end()
 
 

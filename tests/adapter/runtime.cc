@@ -150,6 +150,8 @@ void suppressed_captures()
 	tracker().clear_hook();
 	sync("captured");
 	outlives.reset();
+	/* Seen after it, so that what must not be seen is awaited, too. */
+	Buffer after(chips[0].get(), 32, BufferType::L1);
 	sync("outlived");
 }
 
