@@ -146,6 +146,20 @@ def check_readers_that_go(place):
     gate(place, '--', 'bash', '-c', 'kill -PIPE $$', status=141)
 
 
+def check_signals_that_are_ignored(place):
+    """By whoever starts it; COMMAND finds them as they were."""
+    for number, name in ((signal.SIGCHLD, 'CHLD'), (signal.SIGPIPE, 'PIPE'),
+                         (signal.SIGINT, 'INT'), (signal.SIGTERM, 'TERM')):
+        done = subprocess.run(
+            ['env', f'--ignore-signal={name}', dumps.PROGRAM, 'run', '--',
+             'grep', 'SigIgn', '/proc/self/status'], check=False, text=True,
+            capture_output=True, env=place.environment(), timeout=120)
+        serve.expect(f'status with {name}', done.returncode, 3)
+        serve.expect(name, int(done.stdout.split()[1], 16) >>
+                     (number - 1) & 1, 1)
+        nothing_left(place)
+
+
 def many(place, environments):
     """As many at once; each sees only its own."""
     runs = []
@@ -186,5 +200,6 @@ if __name__ == '__main__':
         check_killed_itself, check_killed_at_any_time,
         check_inner_one_when_the_outer_is_killed,
         check_ttmemd_or_guard_is_killed, check_run_and_guard_are_killed,
-        check_readers_that_go, check_many_in_different_directories,
+        check_readers_that_go, check_signals_that_are_ignored,
+        check_many_in_different_directories,
         check_many_in_one_directory)))

@@ -35,6 +35,7 @@ struct running {
 	int signal_fd;
 	bool hurry;      /* told to end while descendants were waited for */
 	sigset_t before; /* COMMAND's mask is what ours was */
+	void (*child)(int);
 };
 
 /* -- starting ---------------------------------------------------------------------------- */
@@ -44,6 +45,8 @@ static int signals_open(struct running *running)
 	sigset_t set;
 	size_t i;
 
+	/* Who started us may ignore it: then nobody tells us of an end. */
+	running->child = signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -60,6 +63,7 @@ __attribute__((noreturn)) static void command_exec(
 	int error = 0;
 
 	signal(SIGPIPE, command->pipe);
+	signal(SIGCHLD, running->child);
 	sigprocmask(SIG_SETMASK, &running->before, NULL);
 	if (setenv("TTMEM_ENABLED", "1", 1) < 0 ||
 		setenv("TTMEM_RUN_ID", command->run_id, 1) < 0 ||
