@@ -148,16 +148,16 @@ def check_readers_that_go(place):
 
 def check_signals_that_are_ignored(place):
     """By whoever starts it; COMMAND finds them as they were."""
-    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
-        before = signal.signal(number, signal.SIG_IGN)
-        try:
-            gate(place, '--', *load_of(place))
-            text = gate(place, '--', 'grep', 'SigIgn', '/proc/self/status',
-                        status=3)
-        finally:
-            signal.signal(number, before)
-        serve.expect(f'{number!r}', int(text.split()[1], 16) >>
+    for number, name in ((signal.SIGCHLD, 'CHLD'), (signal.SIGPIPE, 'PIPE'),
+                         (signal.SIGINT, 'INT'), (signal.SIGTERM, 'TERM')):
+        done = subprocess.run(
+            ['env', f'--ignore-signal={name}', dumps.PROGRAM, 'run', '--',
+             'grep', 'SigIgn', '/proc/self/status'], check=False, text=True,
+            capture_output=True, env=place.environment(), timeout=120)
+        serve.expect(f'status with {name}', done.returncode, 3)
+        serve.expect(name, int(done.stdout.split()[1], 16) >>
                      (number - 1) & 1, 1)
+        nothing_left(place)
 
 
 def many(place, environments):
