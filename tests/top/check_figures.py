@@ -196,7 +196,7 @@ def devices_are_right(place, path):
             if number:
                 top.keys('d')
             top.shows(f'Device {device["logical"]}  ')
-            screen = top.still()
+            screen = tops.settled(top)
             device_row(screen, number, device)
             breakdown(screen, device)
             sensors(screen, document, index)

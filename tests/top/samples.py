@@ -299,7 +299,7 @@ def moving(count=5):
     return documents
 
 
-def big(devices=32, processes=500, objects=10000):
+def big(devices=32, processes=500, objects=1000):
     """As much as a large host has."""
     sample = Sample()
     chance = random.Random(7)

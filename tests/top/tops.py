@@ -77,13 +77,25 @@ def in_view(terminal, name):
     return wait_for(f'the view {name}', attempt)
 
 
+def settled(terminal):
+    """All keys so far were read and what they do is shown: so is what follows them,
+    freezing and going on. Not for windows, which take the blank themselves."""
+    if terminal.width < 40:
+        return terminal.still()
+    terminal.keys('Space')
+    terminal.shows('FROZEN', row=0)
+    terminal.keys('Space')
+    return terminal.until('to go on',
+                          lambda screen: 'FROZEN' not in screen.rows[0])
+
+
 def press(terminal, view, *keys):
-    """Goes to a view, presses keys there and waits for silence."""
+    """Goes to a view and presses keys there."""
     terminal.keys(next(k for k, v in VIEWS.items() if v == view))
     in_view(terminal, view)
     for key in keys:
         terminal.keys(key)
-    return terminal.still()
+    return settled(terminal)
 
 
 def is_whole(screen):
