@@ -350,7 +350,10 @@ TTMEM_API void ttmem_scope_pop(void);
 TTMEM_API void ttmem_alloc_failed(uint32_t device, enum ttmem_kind kind,
 	uint64_t size, uint64_t largest_free);
 
-/* A point in time with a name, for reports "since". The last 64 are kept. */
+/*
+ * A point in time with a name, for reports "since". The last 64 are kept, of each
+ * text 96 bytes.
+ */
 TTMEM_API void ttmem_mark(const char *text);
 
 /* -- this process's own figures ------------------------------------------- */

@@ -104,6 +104,7 @@ static void facts_l1(
 						       TTMEM_UNKNOWN;
 }
 
+/* If one device is measured, all that moved are: none waits behind a busy one. */
 static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 	uint32_t entry, uint64_t now_ns, bool whole)
 {
@@ -113,7 +114,7 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 	struct ttm_l1_facts facts;
 
 	if (!share->l1_moved ||
-		(!whole &&
+		(!whole && process->l1_ns != now_ns &&
 			!is_due(process->l1_ns, process->l1_cost_ns, now_ns)))
 		return;
 	facts_l1(&part->device.facts, &facts);
@@ -123,8 +124,10 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 		/* What is too new comes in with a later round. */
 		share->l1_moved = !part->l1.settled;
 	share->changed = true;
+	if (process->l1_ns != now_ns)
+		process->l1_cost_ns = 0;
 	process->l1_ns = now_ns;
-	process->l1_cost_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	process->l1_cost_ns += ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 }
 
 static void share_fill(const struct ttm_process *process, uint32_t entry,

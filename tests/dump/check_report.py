@@ -6,7 +6,6 @@ The report for people: what is on the devices, whose it is, what went wrong, and
 it is worth.
 """
 
-import fcntl
 import os
 import re
 import signal
@@ -291,19 +290,25 @@ def check_incomplete(place):
 
 def check_not_serving(place):
     place.serve()
-    # A directory of ours that comes after, and is held by somebody else before
-    # ttmemd can see it.
-    os.mkdir(f'{place.base}/made', 0o700)
-    with open(f'{place.base}/made/ttmemd.lock', 'w',
-              encoding='ascii') as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        os.rename(f'{place.base}/made',
-                  f'{place.base}/ttmem-{os.getuid()}.other')
-
+    with dumps.held_directory(place):
         def attempt():
             done = run(place, status=4)
             has(done.stdout, 'does not serve a directory of yours')
         serve.wait_for('not serving', attempt)
+
+
+def check_system(place):
+    """What root's ttmemd knows, and not the user's own."""
+    place.serve()
+    has(run(place, '--system', status=3).stderr, 'no data: ')
+    if os.getuid() != 0:
+        return
+    systems = serve.Server(place, ('--mode', 'system'))
+    # Our directory is held by the other.
+    serve.wait_for('both', lambda: has(run(place, '--system', status=4).stdout,
+                                       f'pid {systems.pid}, ',
+                                       'served by another ttmemd'))
+    has(run(place).stdout, 'serves one user')
 
 
 def check_hostile_names(place):
@@ -349,4 +354,4 @@ if __name__ == '__main__':
         check_process_columns, check_what_went_wrong, check_retired,
         check_filters, check_groups_and_top, check_no_ttmemd,
         check_killed_ttmemd, check_stopped_ttmemd, check_incomplete,
-        check_not_serving, check_hostile_names, check_watch)))
+        check_not_serving, check_system, check_hostile_names, check_watch)))

@@ -2,60 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: check_run.py TTMEMD TTMEM-LOAD SNAPDUMP CALLS TTMEM-DUMP [CHECK...]
 
-run, the leak gate around one command: with a ttmemd of its own and with the common one;
-nothing is left behind, whoever is killed.
+run, the leak gate around one command: with a ttmemd of its own and with the common one.
 """
 
 import os
 import signal
 import subprocess
 import sys
-import time
 
 import dumps
 from dumps import has, has_not, run
+from runs import gate, load_of, nothing_left, of_place
 import serve
 
 MIB = dumps.MIB
-DIFFERENT, SHARED = 50, 10
-
-
-def load_of(place, *options):
-    return (place.programs.load, '-q', '--events', '100', *options)
-
-
-def gate(place, *options, status=0, **how):
-    """Returns what is printed; nothing is left behind."""
-    done = run(place, 'run', *options, status=status, **how)
-    last = done.stdout.splitlines()[-1]
-    if not last.startswith('SUMMARY: ttmem: '):
-        serve.fail(f'the last line is {last!r}')
-    nothing_left(place)
-    return done.stdout
-
-
-def of_place(place):
-    """Processes that have to do with the place; ttmemd of a test is none."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            with open(f'/proc/{pid}/cmdline', 'rb') as file:
-                line = file.read()
-            with open(f'/proc/{pid}/environ', 'rb') as file:
-                environment = file.read()
-        except OSError:
-            continue
-        if f'{place.base}/ttmem-run'.encode() in line + environment or \
-                (b'TTMEM_RUN_ID=' in environment and
-                 place.base.encode() in environment):
-            found.append((int(pid), line))
-    return found
-
-
-def nothing_left(place):
-    serve.expect('directories', [n for n in os.listdir(place.base)
-                                 if n.startswith('ttmem-run')], [])
-    serve.expect('processes', of_place(place), [])
 
 
 def check_leaks_are_named(place):
@@ -118,30 +78,64 @@ def check_never_reported(place):
     has_not(gate(place, '--', 'true', status=3), 'no leaks')
 
 
+DAEMON = '''import os, subprocess, sys, time
+for _ in range(2):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+os.closerange(0, 256)
+os.open('/dev/null', os.O_RDWR)
+os.dup(0)
+os.dup(0)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+subprocess.run(sys.argv[2:])
+'''
+
+
 def check_daemons_are_waited_for(place):
-    leak = ' '.join(load_of(place, '--leak', '2'))
-    line = f"(setsid sh -c 'sleep 1; {leak}' >/dev/null 2>&1 &) ; exit 0"
+    """One that has nothing in common with its starter any more, and that has not
+    begun when the command is long gone."""
+    script = place.file('daemon', DAEMON)
     for _ in ('private', 'common'):
-        begin = time.monotonic()
-        has(gate(place, '--', 'sh', '-c', line, status=23),
-            'bytes leaked in 2 objects')
-        if time.monotonic() - begin < 1:
-            serve.fail('it was not waited for')
+        go = f'{place.files}/{_}'
+        process = place.popen(
+            [dumps.PROGRAM, 'run', '--settle', '60', '--', 'sh', '-c',
+             '"$@"; echo over', 'sh', sys.executable, script, go,
+             *load_of(place, '--leak', '2')], stdout=subprocess.PIPE,
+            text=True)
+        serve.expect('over', process.stdout.readline(), 'over\n')
+        serve.wait_for('the command is gone', lambda: serve.expect(
+            'shells', [l for _, l in of_place(place) if l[:3] == b'sh\0'],
+            []))
+        serve.expect('status', process.poll(), None)
+        with open(go, 'w', encoding='ascii'):
+            pass
+        has(process.communicate(timeout=60)[0], 'bytes leaked in 2 objects')
+        serve.expect('status', process.returncode, 23)
+        nothing_left(place)
         if _ == 'private':
             place.serve()
 
 
 def check_settle_bounds_the_wait(place):
-    calls = place.programs.calls
-    line = (f'(echo alloc 1 1000; sleep 4) | {calls} & '
-            f'sleep 1; exit 0')
-    begin = time.monotonic()
-    done = run(place, 'run', '--settle', '0.3', '--', 'sh', '-c',
-               f'exec >/dev/null 2>&1 </dev/null; {line}', status=23)
-    if time.monotonic() - begin > 3.5:
-        serve.fail('it was waited for too long')
-    has(done.stdout, 'live dram', '1000 bytes leaked in 1 object')
-    has(done.stderr, 'still running')
+    """What still runs then is live, and left alone."""
+    fifo = f'{place.files}/fifo'
+    ready = f'{place.files}/ready'
+    os.mkfifo(fifo)
+    script = (f'{place.programs.calls} <{fifo} >{ready} 2>&1 & '
+              f'while [ ! -s {ready} ]; do sleep 0.01; done; exit 0')
+    process = place.popen([dumps.PROGRAM, 'run', '--settle', '0.3', '--', 'sh',
+                           '-c', script], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    with open(fifo, 'w', encoding='ascii') as told:
+        told.write('alloc 1 1000\n')
+        told.flush()
+        out, err = process.communicate(timeout=60)
+        serve.expect('status', process.returncode, 23)
+        has(out, 'live dram', '1000 bytes leaked in 1 object')
+        has(err, 'still running')
+        serve.expect('left alone', len(of_place(place)), 1)
     serve.wait_for('gone', lambda: nothing_left(place))
 
 
@@ -158,20 +152,6 @@ def check_stdin_and_signals(place):
         process.send_signal(sign)
         serve.expect(name, process.wait(20), 42)
         nothing_left(place)
-
-
-def check_killed_itself(place):
-    for server in (False, True):
-        if server:
-            place.serve()
-        process = place.popen(
-            [dumps.PROGRAM, 'run', '--', 'sh', '-c',
-             '(setsid sleep 50 &); echo ready; sleep 50'],
-            stdout=subprocess.PIPE, text=True)
-        serve.expect('ready', process.stdout.readline(), 'ready\n')
-        process.kill()
-        process.wait()
-        serve.wait_for('tidy', lambda: nothing_left(place))
 
 
 def check_environment(place):
@@ -192,9 +172,7 @@ def check_only_its_own(place):
     other = place.run('open 0 chip=1\nalloc 0 dram 1 0 1M\nsync\n')
     subprocess.run([place.programs.load, '-q', '--events', '10', '--leak',
                     '5'], env=place.environment(), check=True)
-    with open(f'{place.base}/ttmem-{os.getuid()}/u.{os.getpid()}.0.28.', 'w',
-              encoding='ascii'):
-        pass
+    dumps.mark_untracked(place)
     gate(place, '--', *load_of(place))
     has(gate(place, '--ack', '--', *load_of(place, '--leak', '1'), status=23),
         'in 1 object (1 process')
@@ -216,39 +194,67 @@ def check_ttmemd(place):
     gate(place, '--', *load_of(place))
 
 
-def many(place, environments):
-    """As many at once; each sees only its own."""
-    runs = []
-    for number, environment in enumerate(environments):
-        leaks = number % 3
-        runs.append((leaks, subprocess.Popen(
-            [dumps.PROGRAM, 'run', '--', *load_of(place, '--leak',
-                                                  str(leaks))],
-            env=dict(place.environment(), **environment), text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)))
-    for leaks, process in runs:
-        text = process.communicate(timeout=100)[0]
-        serve.expect(text, process.returncode, 23 if leaks else 0)
-        has(text, f'{leaks * MIB} bytes leaked in {leaks} object' if leaks
-            else 'no leaks (1 process')
+def check_inside_of_another(place):
+    """Each checks what is its own; in a directory of its own that is all."""
+    for _ in ('private', 'common'):
+        text = gate(place, '--', dumps.PROGRAM, 'run', '--', *load_of(
+            place, '--leak', '1'), status=23)
+        serve.expect('summaries', text.count('bytes leaked in 1 object'),
+                     2 if _ == 'private' else 1)
+        if _ == 'private':
+            place.serve()
+    has(text, 'COMMAND never reported')
 
 
-def check_many_in_different_directories(place):
-    bases = [f'{place.base}/{number}' for number in range(DIFFERENT)]
-    for base in bases:
-        os.mkdir(base, 0o700)
-    many(place, [{'TTMEM_DIR': base} for base in bases])
-    for base in bases:
-        serve.expect('left', os.listdir(base), [])
-    nothing_left(place)
-
-
-def check_many_in_one_directory(place):
-    many(place, [{}] * SHARED)
-    serve.expect('left', os.listdir(place.base), [])
+def check_changed_environment(place):
+    """In a directory of its own everybody is its own."""
+    has(gate(place, '--', 'env', '-u', 'TTMEM_RUN_ID', *load_of(
+        place, '--leak', '1'), status=23), 'bytes leaked in 1 object')
+    other = f'{place.base}/other'
+    os.mkdir(other, 0o700)
+    gate(place, '--', 'env', f'TTMEM_DIR={other}', *load_of(
+        place, '--leak', '1'), status=3)
     place.serve()
-    many(place, [{}] * SHARED)
-    nothing_left(place)
+    gate(place, '--', 'env', '-u', 'TTMEM_RUN_ID', *load_of(
+        place, '--leak', '1'), status=3)
+
+
+def check_options_of_the_gate(place):
+    """All of them are check's: one that is judged, one that is written."""
+    junit = f'{place.files}/junit.xml'
+    supp = place.file('supp', 'leak:leak 0\n')
+    leak = load_of(place, '--leak', '2')
+    text = gate(place, '--suppressions', supp, '--strict-suppressions',
+                '--junit', junit, '--github', '--bytes', '--', *leak,
+                status=23)
+    has(text, '::error title=ttmem leak::', f'{MIB} bytes in 1 object',
+        f'{MIB} bytes in 1 object suppressed')
+    out = f'{place.files}/out.json'
+    done = run(place, 'run', '--format', 'json', '-o', out, '--', *leak,
+               status=23)
+    serve.expect('stdout', done.stdout, '')
+    has(done.stderr, 'SUMMARY: ttmem: ')
+    with open(out, encoding='utf-8') as file:
+        dumps.json_is_good(file.read())
+    made = place.file('supp', gate(place, '--gen-suppressions', '--', *leak,
+                                   status=23))
+    gate(place, '--suppressions', made, '--strict-suppressions', '--', *leak)
+    base = f'{place.files}/baseline'
+    gate(place, '--baseline', base, '--update-baseline', '--', *leak)
+    gate(place, '--baseline', base, '--', *leak)
+    for options, status in (
+            (('--ignore-kind', 'dram'), 0), (('--errors-for', 'live'), 0),
+            (('--all-kinds',), 23), (('--scope', 'x*'), 0),
+            (('--device', '0'), 23), (('--device', '7'), 3),
+            (('--since', 'none'), 3), (('--ignore-kind', 'dram', '--max',
+                                        'dram=1K'), 5),
+            (('--ignore-kind', 'dram', '--max-peak', 'dram=1K'), 5)):
+        gate(place, *options, '--', *leak, status=status)
+    # A file that is wrong is told before the command is run.
+    done = run(place, 'run', '--suppressions', '/none', '--', 'touch',
+               f'{place.files}/ran', status=1)
+    has(done.stdout, 'SUMMARY: ttmem: not checked: the command was not run')
+    serve.expect('ran', os.path.exists(f'{place.files}/ran'), False)
 
 
 if __name__ == '__main__':
@@ -256,6 +262,6 @@ if __name__ == '__main__':
         check_leaks_are_named, check_status_of_the_command,
         check_orphans_of_a_killed_command, check_never_reported,
         check_daemons_are_waited_for, check_settle_bounds_the_wait,
-        check_stdin_and_signals, check_killed_itself, check_environment,
-        check_only_its_own, check_ttmemd,
-        check_many_in_different_directories, check_many_in_one_directory)))
+        check_stdin_and_signals, check_environment, check_only_its_own,
+        check_ttmemd, check_inside_of_another, check_changed_environment,
+        check_options_of_the_gate)))

@@ -85,6 +85,13 @@ def check_diff(place):
                new).stdout
     has(only, '+16.0 MiB')
     has_not(only, 'dram', '  l1')
+    only = run(place, 'diff', '--scope', 'kv*', old, new).stdout
+    has(only, r'kv \x1b[31m')
+    has_not(only, 'new')
+    only = run(place, 'diff', '--device', 'asic:2', '--pid', comes.pid, old,
+               new).stdout
+    has(only, '+16.0 MiB')
+    has_not(only, f'ttmem-load[{stays.pid}]')
     done = run(place, 'diff', old, f'{place.files}/none', status=1)
     has(done.stderr, 'No such file')
     run(place, 'diff', old, place.file('json', ''), status=3)
@@ -120,6 +127,9 @@ def check_doctor_bases(place):
     text = doctor(place)
     has(text, 'ok    base directory', 'there is none yet', 'never started',
         'start ttmemd', 'not well')
+    place.serve()
+    doctor(place, status=0)
+    has(doctor(place, '--system'), 'never started')
 
 
 def check_doctor_ttmemd_gone_or_stopped(place):

@@ -70,6 +70,19 @@ WRONG = (
     ('check', '--strict-suppressions'),
     ('check', '--format', 'json', '--gen-suppressions'),
     ('check', '--from', 'file', '--ack'),
+    ('check', '--from', 'file', '--settle', '1'),
+    ('check', '--from', 'file', '--wait-pid', '1'),
+    ('check', '--ack', '--scope', 'a'),
+    ('check', '--ack', '--device', '0'),
+    ('check', '--ack', '--since', 'a'),
+    ('check', '--ack', '--ignore-kind', 'l1'),
+    ('check', '--ack', '--errors-for', 'live'),
+    ('check', '--max', 'dram=16384P'),
+    ('check', '--max', 'dram=99999999999999999999'),
+    ('check', '--max', 'dram=16777216T'),
+    ('check', '--settle', '86401'),
+    ('check', '--settle', 'inf'),
+    ('check', '--group-by', 'kind'),
     ('run',),
     ('run', '--'),
     ('run', '--from', 'file', '--', 'true'),
@@ -101,6 +114,32 @@ def help_of(place, command):
 
 def options_in(text):
     return set(re.findall(r'(?<![\w-])--[a-z][a-z-]+', text))
+
+
+def own_options(place, command):
+    """What the text only mentions is not the command's own."""
+    mentioned = {'schema': {'--format'}, 'diff': {'--format'}}
+    return options_in(help_of(place, (command,))) - \
+        mentioned.get(command, set())
+
+
+# Where each command is tested.
+TESTS = {'report': ('report', 'formats'), 'check': ('gate', 'doubts'),
+         'run': ('run',), 'diff': ('tools',), 'doctor': ('tools',),
+         'clean': ('tools',), 'schema': ('formats',)}
+
+
+def check_each_option_is_tested(place):
+    for command, names in TESTS.items():
+        text = ''
+        for name in names:
+            with open(f'{ROOT}/tests/dump/check_{name}.py',
+                      encoding='utf-8') as file:
+                text += file.read()
+        text = text.replace("'-o'", "'--output'")
+        missing = {o for o in own_options(place, command) - {'--help'}
+                   if f"'{o}'" not in text}
+        serve.expect(f'options of {command} in no test', missing, set())
 
 
 def check_help(place):
@@ -143,17 +182,25 @@ def check_completion(place):
     serve.expect('commands', completed('ttmem-dump '), set(COMMANDS))
     for command in COMMANDS:
         # What the text only mentions is not the command's own.
-        known = {o for o in options_in(help_of(place, (command,)))
-                 if not (command == 'schema' and o == '--format')}
-        known -= {'--format'} if command == 'diff' else set()
         serve.expect(command, completed(f'ttmem-dump {command} --'),
-                     known | {'--version'})
+                     own_options(place, command) | {'--version'})
     serve.expect('kinds', completed('ttmem-dump --kind dram,l1'),
                  {'dram,l1', 'dram,l1_small'})
-    serve.expect('formats', completed('ttmem-dump --format '),
-                 {'text', 'json', 'csv'})
+    for line in ('ttmem-dump --format ', 'ttmem-dump --format =',
+                 'ttmem-dump --format = '):
+        serve.expect('formats', completed(line), {'text', 'json', 'csv'})
+    serve.expect('json', completed('ttmem-dump --format = j'), {'json'})
+    serve.expect('classes', completed('ttmem-dump check --errors-for live,o'),
+                 {'live,orphaned'})
+    serve.expect('limits', completed('ttmem-dump check --max dr'), {'dram='})
+    # Behind -- it is another command's.
+    serve.expect('commands', 'bash' in completed('ttmem-dump run -- bas'),
+                 True)
+    serve.expect('files', completed(f'ttmem-dump run -- cat {ROOT}/READ'),
+                 {f'{ROOT}/README.md'})
+    serve.expect('options', completed('ttmem-dump run -- cat --'), set())
 
 
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
-        check_wrong, check_help, check_man_page, check_completion)))
+        check_wrong, check_help, check_each_option_is_tested, check_man_page, check_completion)))

@@ -4,16 +4,26 @@
 The rest is tests/serve's: a place, a server, loads that stop at each sync.
 """
 
+import contextlib
+import fcntl
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 '../serve'))
 import serve  # noqa: E402
 
 PROGRAM = None
+ROOT = os.environ['SOURCE_ROOT']
 
 # Something of everything on a device whose size is known, to the byte.
 KIB = serve.KIB
@@ -37,7 +47,49 @@ sync
 '''
 
 
-def run(place, *options, status=0, stdin=None, environment=None, timeout=60):
+@functools.cache
+def tool(name):
+    """Whether it is there, as after scripts/setup --ci; it is said if not."""
+    if not shutil.which(name):
+        print(f'note: without {name}')
+    return shutil.which(name) is not None
+
+
+@functools.cache
+def schema(name):
+    with open(f'{ROOT}/docs/{name}.schema.json', encoding='utf-8') as file:
+        text = json.load(file)
+    return jsonschema.validators.validator_for(text)(text)
+
+
+def json_is_good(text):
+    """Each line is a document that jq reads and a schema describes."""
+    if tool('jq'):
+        subprocess.run(['jq', '-e', '.schema_version == 1'], input=text,
+                       check=True, text=True, stdout=subprocess.DEVNULL)
+    for line in text.splitlines() if jsonschema else ():
+        found = json.loads(line)
+        name = 'check' if found.get('type') == 'ttmem-check' else 'snapshot'
+        serve.expect('faults', [e.message[:200] for e in schema(
+            name).iter_errors(found)], [])
+
+
+def xml_is_good(path):
+    if tool('xmllint'):
+        subprocess.run(['xmllint', '--noout', path], check=True)
+
+
+def output_is_good(options, text):
+    """Whatever is written for programs, programs accept."""
+    options = [str(o) for o in options]
+    if '--format' in options and 'json' in options and '-o' not in options \
+            and text and 'run' not in options:
+        json_is_good(text)
+    if '--junit' in options:
+        xml_is_good(options[options.index('--junit') + 1])
+
+
+def run(place, *options, status=0, stdin=None, environment=None, timeout=120):
     """ttmem-dump to its end, with the status that is wanted."""
     env = place.environment()
     env.update(environment or {})
@@ -49,6 +101,8 @@ def run(place, *options, status=0, stdin=None, environment=None, timeout=60):
     if done.returncode != status:
         serve.fail(f'{options}: status {done.returncode} and not {status}\n'
                    f'{done.stdout[-2000:]}{done.stderr[-2000:]}')
+    if status in (0, 3, 4, 5, 23):
+        output_is_good(options, done.stdout)
     return done
 
 
@@ -85,6 +139,26 @@ def row(text, start, number=0):
 def recorded(place, *options):
     """A file with one snapshot in it."""
     return place.file('json', run(place, '--format', 'json', *options).stdout)
+
+
+def mark_untracked(place):
+    """As a process does that could not be tracked: us."""
+    path = f'{place.base}/ttmem-{os.getuid()}/u.{os.getpid()}.0.28.'
+    with open(path, 'w', encoding='ascii'):
+        return path
+
+
+@contextlib.contextmanager
+def held_directory(place):
+    """A directory of ours that comes after ttmemd, and is held by somebody else
+    before ttmemd can see it."""
+    os.mkdir(f'{place.base}/made', 0o700)
+    with open(f'{place.base}/made/ttmemd.lock', 'w',
+              encoding='ascii') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        os.rename(f'{place.base}/made',
+                  f'{place.base}/ttmem-{os.getuid()}.other')
+        yield
 
 
 def settle(place, *loads):

@@ -206,6 +206,21 @@ def check_footprint_is_not_the_sum(place):
            'l1_use': 512 * KIB})
 
 
+def check_footprint_of_a_device_beside_a_busy_one(place):
+    """L1 of the first never rests; what the other one has is measured, too."""
+    place.serve()
+    turn = 'alloc 0 l1 1 0x80000 4K\nsleep 1\nfree 0 l1 1\n'
+    load = place.run(
+        'open 0 chip=1 l1=1M cores=64 l1_base=0x19000 l1_top=1M\n'
+        'open 1 chip=2 l1=1M cores=64 l1_base=0x19000 l1_top=1M\n'
+        'cb 0 1 0 0x19000 4K 64\nsync\n' + 500 * turn +
+        'cb 1 1 0 0x19000 4K 64\n' + 60_000 * turn)
+    load.release()
+    place.sees('the footprint', lambda s: serve.expect(
+        'footprint', s.device(logical=1)['cb_footprint'], 256 * KIB))
+    serve.expect('the load runs', load.process.poll(), None)
+
+
 def check_headroom(place):
     """Between the buffers, from the top, and the CBs, from the base."""
     load = story(place, '''

@@ -101,3 +101,31 @@ const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
 	buffer[at] = '\0';
 	return buffer;
 }
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void ttm_text_unescape(char *text)
+{
+	const char *from = text;
+	int high, low;
+
+	while (*from) {
+		high = low = -1;
+		if (from[0] == '\\' && from[1] == 'x')
+			high = hex_value(from[2]);
+		if (high >= 0)
+			low = hex_value(from[3]);
+		if (low >= 0 && (high || low)) {
+			*text++ = (char)(high << 4 | low);
+			from += 4;
+		} else {
+			*text++ = *from++;
+		}
+	}
+	*text = '\0';
+}

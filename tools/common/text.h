@@ -18,9 +18,12 @@ size_t ttm_utf8_decode(const char *text, uint32_t *ret_code);
 
 /*
  * A copy that is safe on a terminal: control characters, those that turn the
- * direction of text, backslashes and what is not UTF-8 become \xNN, and what does not fit is cut between characters. Returns
- * `buffer`, which holds a string.
+ * direction of text, backslashes and what is not UTF-8 become \xNN, and what does
+ * not fit is cut between characters. Returns `buffer`, which holds a string.
  */
 const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size);
+
+/* Back again, in place: \xNN become bytes, but not a 0; all else stays. */
+void ttm_text_unescape(char *text);
 
 #endif

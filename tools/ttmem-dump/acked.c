@@ -17,6 +17,7 @@
 #include "check.h"
 #include "common/error.h"
 #include "place.h"
+#include "render.h"
 
 #define FILE_NAME "acknowledged"
 #define NEW_NAME ".new.acknowledged"
@@ -113,17 +114,6 @@ bool check_acked_has(const struct check_acked *acked, const uint8_t uuid[16])
 
 /* -- adding --------------------------------------------------------------------------- */
 
-static bool is_retired(const struct ttmem_process_row *p)
-{
-	return p->state == TTMEM_PROCESS_EXITED ||
-		p->state == TTMEM_PROCESS_DIED;
-}
-
-struct adding {
-	const struct check_verdict *verdict;
-	const uint8_t *leaks; /* by index of the process: it has some */
-};
-
 static bool is_of_directory(const struct ttmem_snapshot *snapshot,
 	const struct ttmem_process_row *p, const struct dump_own *own)
 {
@@ -133,25 +123,64 @@ static bool is_of_directory(const struct ttmem_snapshot *snapshot,
 	return d && d->device == own->device && d->inode == own->inode;
 }
 
-static int ids_write(const struct adding *adding, const struct dump_own *own,
-	const struct check_acked *before, FILE *file)
+static void id_write(FILE *file, const uint8_t id[16])
 {
-	const struct ttmem_snapshot *snapshot = adding->verdict->snapshot;
-	const struct ttmem_process_row *p;
 	unsigned byte;
+
+	for (byte = 0; byte < 16; byte++)
+		fprintf(file, "%02x", id[byte]);
+	fputc('\n', file);
+}
+
+static bool process_is_there(
+	const struct ttmem_snapshot *snapshot, const uint8_t uuid[16])
+{
 	size_t i;
 
+	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++)
+		if (memcmp(ttmem_snapshot_process(snapshot, i)->uuid, uuid,
+			    16) == 0)
+			return true;
+	return false;
+}
+
+/* Whoever does not serve it has not dropped anything from it either. */
+static bool is_served(
+	const struct check_verdict *verdict, const struct dump_own *own)
+{
+	const struct ttmem_directory_row *d;
+	size_t i;
+
+	for (i = 0; verdict->worth.status == 0 &&
+		i < ttmem_snapshot_directories_len(verdict->snapshot);
+		i++) {
+		d = ttmem_snapshot_directory(verdict->snapshot, i);
+		if (d->device == own->device && d->inode == own->inode)
+			return d->state == TTMEM_DIRECTORY_SERVED;
+	}
+	return false;
+}
+
+static int ids_write(const struct check_verdict *verdict,
+	const struct dump_own *own, const struct check_acked *before,
+	FILE *file)
+{
+	const struct ttmem_snapshot *snapshot = verdict->snapshot;
+	bool served = is_served(verdict, own);
+	const struct ttmem_process_row *p;
+	size_t i;
+
+	for (i = 0; i < before->len; i++)
+		if (!served || process_is_there(snapshot, before->ids[i]))
+			id_write(file, before->ids[i]);
 	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
 		p = ttmem_snapshot_process(snapshot, i);
-		if (!is_retired(p) || !is_of_directory(snapshot, p, own) ||
-			(!adding->leaks[i] &&
-				!check_acked_has(before, p->uuid)))
-			continue;
-		for (byte = 0; byte < 16; byte++)
-			fprintf(file, "%02x", p->uuid[byte]);
-		fputc('\n', file);
+		if (verdict->marks[i] & CHECK_LEAKS &&
+			dump_process_is_retired(p) &&
+			is_of_directory(snapshot, p, own))
+			id_write(file, p->uuid);
 	}
-	return fflush(file) == 0 ? 0 : -errno;
+	return fflush(file) == 0 && !ferror(file) ? 0 : -errno;
 }
 
 /* Under the directory's lock; the name appears with all that is in it. */
@@ -184,45 +213,13 @@ static int directory_write(void *context, const struct dump_own *own)
 	return r;
 }
 
-/* Whose objects are asked for. NULL without memory. */
-static uint8_t *owners_find(const struct check_verdict *verdict)
+int check_acked_add(struct check_verdict *verdict)
 {
-	const struct ttmem_snapshot *snapshot = verdict->snapshot;
-	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
-	const struct ttmem_object_row *object;
-	struct dump_selection selection;
-	uint8_t *owners;
-
-	if (dump_selection_make(
-		    snapshot, &verdict->options->filter, &selection) < 0)
-		return NULL;
-	owners = calloc(processes + 1, 1);
-	for (i = 0; owners && i < ttmem_snapshot_objects_len(snapshot); i++) {
-		object = ttmem_snapshot_object(snapshot, i);
-		if (object->process < processes &&
-			dump_selection_has_object(&selection, object) &&
-			check_is_of_run(
-				&verdict->scope, snapshot, object->process))
-			owners[object->process] = 1;
-	}
-	dump_selection_free(&selection);
-	return owners;
-}
-
-int check_acked_add(const struct check_verdict *verdict)
-{
-	struct adding adding = { verdict, NULL };
-	uint8_t *leaks;
 	const char *by;
-	int r = -ENOMEM;
+	int r = dump_own_each(
+		dump_base_choose(verdict->options->where.dir, &by),
+		directory_write, verdict);
 
-	leaks = owners_find(verdict);
-	adding.leaks = leaks;
-	if (leaks)
-		r = dump_own_each(
-			dump_base_choose(verdict->options->where.dir, &by),
-			directory_write, &adding);
-	free(leaks);
 	if (r == 0)
 		return 0;
 	ttm_error("cannot acknowledge: %s", strerror(-r));

@@ -2,7 +2,7 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /*
  * Known leaks: "CLASS KIND SIZE COUNT SCOPE" in each line, the scope escaped and to
- * the end of the line. Scopes are compared in that form.
+ * the end of the line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +15,8 @@
 #include "out.h"
 
 #define FIRST_LINE "# ttmem baseline 1"
+/* A scope has 112 bytes at most, each of which may need an escape. */
+#define SCOPE_SIZE 1024u
 
 struct known {
 	uint64_t leak_class;
@@ -22,14 +24,14 @@ struct known {
 	uint64_t size;
 	uint64_t count;
 	uint64_t seen;
-	char *scope;
+	const char *scope;
+	char *text; /* what `scope` is in; NULL: an object's */
 };
 
 struct check_baseline {
-	struct known *rows;
+	struct known *rows; /* sorted, each once */
 	size_t len;
-	char *scope; /* of the object that is asked for, escaped */
-	size_t scope_size;
+	size_t room;
 };
 
 void check_baseline_free(struct check_baseline **baseline)
@@ -39,9 +41,8 @@ void check_baseline_free(struct check_baseline **baseline)
 	if (!*baseline)
 		return;
 	for (i = 0; i < (*baseline)->len; i++)
-		free((*baseline)->rows[i].scope);
+		free((*baseline)->rows[i].text);
 	free((*baseline)->rows);
-	free((*baseline)->scope);
 	free(*baseline);
 	*baseline = NULL;
 }
@@ -55,31 +56,76 @@ static bool line_parse(const char *line, struct known *ret_row)
 		    kind, &ret_row->size, &ret_row->count, &scope) != 4 ||
 		line[scope] != ' ')
 		return false;
-	ret_row->scope = strdup(line + scope + 1);
-	return ret_row->scope &&
-		ttmem_name_parse(TTMEM_NAMES_CLASS, class_name,
-			&ret_row->leak_class) == 0 &&
+	ret_row->text = strdup(line + scope + 1);
+	if (!ret_row->text)
+		return false;
+	ttm_text_unescape(ret_row->text);
+	ret_row->scope = ret_row->text;
+	return ttmem_name_parse(TTMEM_NAMES_CLASS, class_name,
+		       &ret_row->leak_class) == 0 &&
 		ttmem_name_parse(TTMEM_NAMES_FIGURE, kind, &ret_row->figure) ==
 		0;
 }
 
+static int known_compare(const void *a, const void *b)
+{
+	const struct known *one = a, *other = b;
+
+	if (one->leak_class != other->leak_class)
+		return one->leak_class < other->leak_class ? -1 : 1;
+	if (one->figure != other->figure)
+		return one->figure < other->figure ? -1 : 1;
+	if (one->size != other->size)
+		return one->size < other->size ? -1 : 1;
+	return strcmp(one->scope, other->scope);
+}
+
+static bool row_add(struct check_baseline *baseline, const struct known *row)
+{
+	size_t room = baseline->room ? 2 * baseline->room : 64;
+	struct known *rows;
+
+	if (baseline->len == baseline->room) {
+		rows = realloc(baseline->rows, room * sizeof(*rows));
+		if (!rows)
+			return false;
+		baseline->rows = rows;
+		baseline->room = room;
+	}
+	baseline->rows[baseline->len++] = *row;
+	return true;
+}
+
 static bool line_take(struct check_baseline *baseline, char *line)
 {
-	struct known *rows, row = { 0 };
+	struct known row = { 0 };
 
-	line[strcspn(line, "\n")] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
 	if (!*line || *line == '#')
 		return true;
-	rows = realloc(baseline->rows, (baseline->len + 1) * sizeof(*rows));
-	if (!rows)
-		return false;
-	baseline->rows = rows;
-	if (line_parse(line, &row)) {
-		rows[baseline->len++] = row;
+	if (line_parse(line, &row) && row_add(baseline, &row))
 		return true;
-	}
-	free(row.scope);
+	free(row.text);
 	return false;
+}
+
+/* Files may be put together: what is in both adds up. */
+static void rows_settle(struct check_baseline *baseline)
+{
+	struct known *rows = baseline->rows;
+	size_t i, len = 0;
+
+	if (baseline->len)
+		qsort(rows, baseline->len, sizeof(*rows), known_compare);
+	for (i = 0; i < baseline->len; i++) {
+		if (len && known_compare(&rows[len - 1], &rows[i]) == 0) {
+			rows[len - 1].count += rows[i].count;
+			free(rows[i].text);
+		} else {
+			rows[len++] = rows[i];
+		}
+	}
+	baseline->len = len;
 }
 
 int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
@@ -109,50 +155,41 @@ int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
 	}
 	free(line);
 	fclose(file);
+	rows_settle(baseline);
 	return good ? 0 : TTM_EXIT_FAILURE;
 }
 
-/* A buffer that is kept: this is asked for every object. */
-static const char *scope_escape(
-	struct check_baseline *baseline, const char *scope)
+void check_baseline_reset(struct check_baseline *baseline)
 {
-	size_t size = 4 * strlen(scope ? scope : "") + 1;
-	char *grown;
+	size_t i;
 
-	if (size > baseline->scope_size) {
-		grown = realloc(baseline->scope, size);
-		if (!grown)
-			return NULL;
-		baseline->scope = grown;
-		baseline->scope_size = size;
-	}
-	return ttm_text_escape(
-		scope ? scope : "", baseline->scope, baseline->scope_size);
+	for (i = 0; i < baseline->len; i++)
+		baseline->rows[i].seen = 0;
 }
 
 bool check_baseline_take(
 	struct check_baseline *baseline, const struct ttmem_object_row *object)
 {
-	const char *scope = scope_escape(baseline, object->scope);
-	struct known *row;
-	size_t i;
+	const struct known key = {
+		.leak_class = object->leak_class,
+		.figure = object->figure,
+		.size = object->bytes,
+		.scope = object->scope ? object->scope : "",
+	};
+	struct known *row = baseline->len ?
+		bsearch(&key, baseline->rows, baseline->len, sizeof(key),
+			known_compare) :
+		NULL;
 
-	for (i = 0; scope && i < baseline->len; i++) {
-		row = &baseline->rows[i];
-		if (row->leak_class == object->leak_class &&
-			row->figure == object->figure &&
-			row->size == object->bytes &&
-			strcmp(row->scope, scope) == 0) {
-			row->seen++;
-			return true;
-		}
-	}
-	return false;
+	if (row)
+		row->seen++;
+	return row != NULL;
 }
 
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines)
 {
+	char scope[SCOPE_SIZE];
 	const struct known *row;
 	size_t i;
 
@@ -165,33 +202,36 @@ void check_baseline_exceeded(
 				row->seen, row->count,
 				ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
 				ttmem_name(TTMEM_NAMES_FIGURE, row->figure),
-				row->size, row->scope);
+				row->size,
+				ttm_text_escape(
+					row->scope, scope, sizeof(scope)));
 	}
+}
+
+/* What has no name of ours cannot be known. */
+static void record_write(const struct dump_group *record, FILE *file)
+{
+	const char *class_name = ttmem_name(
+		TTMEM_NAMES_CLASS, record->leak_class);
+	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, record->figure);
+	char scope[SCOPE_SIZE];
+
+	if (class_name && kind)
+		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %s\n", class_name,
+			kind, record->size, record->objects,
+			ttm_text_escape(record->scope ? record->scope : "",
+				scope, sizeof(scope)));
 }
 
 int check_baseline_write(const char *path, const struct check_verdict *verdict)
 {
 	static struct dump_out out; /* large */
-	struct check_baseline scratch = { 0 };
-	const struct dump_group *g;
-	const char *scope = "";
 	size_t i;
 
 	if (dump_out_open(path, &out) != 0)
 		return TTM_EXIT_FAILURE;
 	fputs(FIRST_LINE "\n# class kind size count scope\n", out.file);
-	for (i = 0; scope && i < verdict->leaks.len; i++) {
-		g = &verdict->leaks.groups[i];
-		scope = scope_escape(&scratch, g->scope);
-		if (scope && ttmem_name(TTMEM_NAMES_CLASS, g->leak_class) &&
-			ttmem_name(TTMEM_NAMES_FIGURE, g->figure))
-			fprintf(out.file, "%s %s %" PRIu64 " %" PRIu64 " %s\n",
-				ttmem_name(TTMEM_NAMES_CLASS, g->leak_class),
-				ttmem_name(TTMEM_NAMES_FIGURE, g->figure),
-				g->size, g->objects, scope);
-	}
-	free(scratch.scope);
-	return dump_out_close(&out, scope != NULL) || !scope ?
-		TTM_EXIT_FAILURE :
-		0;
+	for (i = 0; i < verdict->leaks.len; i++)
+		record_write(&verdict->leaks.groups[i], out.file);
+	return dump_out_close(&out, true);
 }

@@ -61,11 +61,28 @@ struct check_options {
 void check_options_parse(
 	int argc, char **argv, bool is_run, struct check_options *ret_options);
 
+struct check_baseline;
+
+/* What the user says that is known, read once: it may come from a pipe. */
+struct check_excuses {
+	struct suppressions suppressions;
+	struct check_baseline *baseline; /* NULL: none */
+};
+
+/*
+ * Returns 0, or TTM_EXIT_FAILURE, told on stderr. End it with check_excuses_free()
+ * either way.
+ */
+int check_excuses_read(
+	const struct check_options *options, struct check_excuses *ret_excuses);
+void check_excuses_free(struct check_excuses *excuses);
+
 /* What is judged, where that is not everything. */
 struct check_scope {
 	const uint8_t *run_id; /* 16 bytes; NULL: all processes */
 	const struct ttmem_snapshot *before;
-	bool is_private; /* nobody else is served */
+	bool is_run; /* somebody must have reported */
+	bool behind; /* ttmemd does not know yet of all that have ended */
 };
 
 /* Lines for people, escaped. */
@@ -80,17 +97,22 @@ struct check_sum {
 	uint64_t objects;
 };
 
-struct check_baseline;
+/* What is known of a process, by its index. */
+enum check_mark {
+	CHECK_OURS = 1,
+	CHECK_ACKED = 2,
+	CHECK_LEAKS = 4,
+};
 
 struct check_verdict {
 	const struct check_options *options;
+	struct check_excuses *excuses;
 	struct check_scope scope;
 	struct ttmem_snapshot *snapshot; /* NULL: none */
 	struct dump_worth worth;
 	struct dump_groups leaks;  /* that count */
 	struct dump_groups others; /* that do not: kind or class is no error */
-	struct suppressions *suppressions;
-	struct check_baseline *baseline; /* NULL: none */
+	uint8_t *marks; /* enum check_mark, by index of the process */
 	struct check_sum suppressed;
 	struct check_sum acknowledged;
 	struct check_sum known; /* by the baseline */
@@ -113,14 +135,14 @@ __attribute__((format(printf, 2, 3))) void check_lines_add(
  * End it with check_verdict_free() either way.
  */
 int check_judge(const struct check_options *options,
-	const struct check_scope *scope, struct dump_source *source,
-	struct check_verdict *ret_verdict);
+	struct check_excuses *excuses, const struct check_scope *scope,
+	struct dump_source *source, struct check_verdict *ret_verdict);
 void check_verdict_free(struct check_verdict *verdict);
 
 /* Judges until it is clean, or --settle has passed. As above. */
 int check_settle(const struct check_options *options,
-	const struct check_scope *scope, struct dump_source *source,
-	struct check_verdict *ret_verdict);
+	struct check_excuses *excuses, const struct check_scope *scope,
+	struct dump_source *source, struct check_verdict *ret_verdict);
 
 /* The texts behind a verdict: status and summary, from all the rest. */
 void check_summarise(struct check_verdict *verdict);
@@ -130,6 +152,12 @@ void check_summarise(struct check_verdict *verdict);
  * Returns the exit status.
  */
 int check_deliver(struct check_verdict *verdict);
+
+/* The last line where there is no verdict: the gate has its say whatever happens. */
+void check_not_checked(const struct check_options *options, const char *why);
+
+/* What was asked for by name and is not there: lines in `missing`. */
+void check_absent(struct check_verdict *verdict);
 
 /* Limits: exceeded ones become lines. Returns 0 or -ENOMEM. */
 int check_limits(
@@ -162,6 +190,8 @@ const char *check_processes_text(const struct check_verdict *verdict,
 /* Returns 0, or TTM_EXIT_FAILURE, told on stderr. */
 int check_baseline_read(const char *path, struct check_baseline **ret_baseline);
 void check_baseline_free(struct check_baseline **baseline);
+/* Nothing of it has been seen. */
+void check_baseline_reset(struct check_baseline *baseline);
 /* Counts the object if it is known. */
 bool check_baseline_take(
 	struct check_baseline *baseline, const struct ttmem_object_row *object);
@@ -181,6 +211,6 @@ int check_acked_read(
 void check_acked_free(struct check_acked **acked);
 bool check_acked_has(const struct check_acked *acked, const uint8_t uuid[16]);
 /* Adds the retired owners of leaks. Returns 0 or TTM_EXIT_FAILURE, told. */
-int check_acked_add(const struct check_verdict *verdict);
+int check_acked_add(struct check_verdict *verdict);
 
 #endif

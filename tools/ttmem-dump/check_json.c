@@ -5,27 +5,32 @@
 #include <string.h>
 
 #include "check.h"
-#include "common/error.h"
+#include "common/text.h"
 
 /* The texts of snapshots are UTF-8; those of files may be anything. */
 static void text_write(FILE *file, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
+	size_t length;
+	uint32_t code;
 
 	if (!text) {
 		fputs("null", file);
 		return;
 	}
 	fputc('"', file);
-	for (; *at; at++) {
-		if (*at == '"' || *at == '\\')
+	for (; *at; at += length ? length : 1) {
+		length = ttm_utf8_decode((const char *)at, &code);
+		if (length == 0)
+			fputs("\\ufffd", file);
+		else if (*at == '"' || *at == '\\')
 			fprintf(file, "\\%c", *at);
 		else if (*at < 0x20 || *at == 0x7f)
 			fprintf(file, "\\u%04x", *at);
-		else if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-			fprintf(file, "\\u%04x", *++at);
+		else if (*at == 0xc2 && at[1] < 0xa0)
+			fprintf(file, "\\u%04x", at[1]);
 		else
-			fputc(*at, file);
+			fwrite(at, 1, length, file);
 	}
 	fputc('"', file);
 }
@@ -138,8 +143,8 @@ static void suppressions_write(const struct check_verdict *verdict, FILE *file)
 	size_t i;
 
 	fputs(",\"suppressions\":[", file);
-	for (i = 0; i < verdict->suppressions->len; i++) {
-		row = &verdict->suppressions->rows[i];
+	for (i = 0; i < verdict->excuses->suppressions.len; i++) {
+		row = &verdict->excuses->suppressions.rows[i];
 		fputs(i ? ",{\"text\":" : "{\"text\":", file);
 		text_write(file, row->text);
 		member_text(file, "file", row->path);

@@ -263,8 +263,21 @@ static void option_take(struct check_options *options, int option)
 	}
 }
 
+/* A process is acknowledged as a whole: all that it left must have been told. */
+static void ack_check(const struct check_options *options)
+{
+	if (options->filter.scopes_len || options->filter.devices_len ||
+		options->since || options->ignored ||
+		!(options->errors_for >> TTMEM_CLASS_ORPHANED & 1))
+		ttm_error_usage("--ack is for all that a process left: none of "
+				"--scope, --device, --since, --ignore-kind nor "
+				"--errors-for without orphaned goes with it");
+}
+
 static void together_check(const struct check_options *options)
 {
+	if (options->ack)
+		ack_check(options);
 	if (options->update && !options->baseline)
 		ttm_error_usage("--update-baseline needs --baseline");
 	if (options->strict && !options->suppressions_len)

@@ -11,6 +11,7 @@
 #define LEAKS_MAX 1000u
 #define OTHERS_MAX 20u
 #define LINE_SIZE 512u
+#define ANNOTATIONS_MAX 10u
 
 /* With --gen-suppressions the output is a file of suppressions. */
 static const char *prefix(const struct check_verdict *verdict)
@@ -69,20 +70,22 @@ static void records_write(const struct check_verdict *verdict,
 static void suppressions_write(const struct check_verdict *verdict, FILE *file)
 {
 	const struct suppression *row;
-	char text[LINE_SIZE];
+	char text[LINE_SIZE], path[LINE_SIZE];
 	size_t i;
 
-	for (i = 0; i < verdict->suppressions->len; i++) {
-		row = &verdict->suppressions->rows[i];
+	for (i = 0; i < verdict->excuses->suppressions.len; i++) {
+		row = &verdict->excuses->suppressions.rows[i];
 		ttm_text_escape(row->text, text, sizeof(text));
+		ttm_text_escape(row->path, path, sizeof(path));
 		if (row->uses)
 			fprintf(file,
-				"%ssuppressed: %" PRIu64 " objects, %" PRIu64
+				"%ssuppressed: %" PRIu64 " object%s, %" PRIu64
 				" bytes: %s\n",
-				prefix(verdict), row->uses, row->bytes, text);
+				prefix(verdict), row->uses,
+				row->uses == 1 ? "" : "s", row->bytes, text);
 		else
 			fprintf(file, "%sunused suppression: %s:%u: %s\n",
-				prefix(verdict), row->path, row->line, text);
+				prefix(verdict), path, row->line, text);
 	}
 }
 
@@ -130,27 +133,41 @@ static void annotations_write(
 		annotation_write(file, "error", title, lines->lines[i]);
 }
 
+static void unused_annotate(const struct check_verdict *verdict, FILE *file)
+{
+	const struct suppressions *all = &verdict->excuses->suppressions;
+	const char *level = verdict->options->strict ? "error" : "warning";
+	char text[LINE_SIZE];
+	size_t i;
+
+	for (i = 0; i < all->len; i++)
+		if (all->rows[i].uses == 0)
+			annotation_write(file, level,
+				"ttmem unused suppression",
+				ttm_text_escape(
+					all->rows[i].text, text, sizeof(text)));
+}
+
+/* GitHub shows ten of a step: what says that it is no verdict comes first. */
 void check_write_github(const struct check_verdict *verdict, FILE *file)
 {
 	char text[CHECK_RECORD_SIZE];
 	size_t i;
 
-	for (i = 0; i < verdict->leaks.len; i++)
-		annotation_write(file, "error", "ttmem leak",
-			check_record_text(
-				verdict, &verdict->leaks.groups[i], text));
-	annotations_write(file, "ttmem limit", &verdict->exceeded);
-	annotations_write(file, "ttmem incomplete", &verdict->gaps);
-	annotations_write(file, "ttmem no data", &verdict->missing);
 	if (verdict->worth.status)
 		annotation_write(
 			file, "error", "ttmem no data", verdict->worth.reason);
-	for (i = 0; i < verdict->suppressions->len; i++)
-		if (verdict->suppressions->rows[i].uses == 0)
-			annotation_write(file,
-				verdict->options->strict ? "error" : "warning",
-				"ttmem unused suppression",
-				ttm_text_escape(
-					verdict->suppressions->rows[i].text,
-					text, sizeof(text)));
+	annotations_write(file, "ttmem no data", &verdict->missing);
+	annotations_write(file, "ttmem incomplete", &verdict->gaps);
+	annotations_write(file, "ttmem limit", &verdict->exceeded);
+	for (i = 0; i < verdict->leaks.len && i < ANNOTATIONS_MAX; i++)
+		annotation_write(file, "error", "ttmem leak",
+			check_record_text(
+				verdict, &verdict->leaks.groups[i], text));
+	if (verdict->leaks.len > ANNOTATIONS_MAX) {
+		snprintf(text, sizeof(text), "%zu more leaks",
+			verdict->leaks.len - ANNOTATIONS_MAX);
+		annotation_write(file, "error", "ttmem leak", text);
+	}
+	unused_annotate(verdict, file);
 }

@@ -2,6 +2,7 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "leftover.h"
 #include "options.h"
 #include "place.h"
+#include "run_directory.h"
 
 enum {
 	OPTION_BYTES = DUMP_OPTION_OWN,
@@ -36,9 +38,10 @@ static const char help[] =
 	"\n"
 	"Removes what dead processes left in your own directories: their segments\n"
 	"where no ttmemd serves (one that does removes them itself, and keeps what was\n"
-	"in them), marks of processes that could not be tracked, and files that were\n"
-	"never finished. What may belong to somebody alive stays. Objects in what is\n"
-	"removed will not be reported by anybody any more.\n"
+	"in them), marks of processes that could not be tracked, files that were never\n"
+	"finished, and directories of runs that were killed. What may belong to\n"
+	"somebody alive stays. Objects in what is removed will not be reported by\n"
+	"anybody any more.\n"
 	"\n"
 	"  --dry-run             only say what would be removed\n"
 	"  --lost                forget, too, how much was lost earlier, which makes\n"
@@ -54,7 +57,8 @@ struct clean {
 	bool dry_run;
 	bool lost;
 	bool exact;
-	const struct dump_own *own; /* that is being cleaned */
+	const char *base;
+	const struct dump_own *own; /* that is being cleaned; NULL: the base */
 	enum dump_answer served;
 	uint64_t removed;
 	uint64_t kept; /* in doubt */
@@ -74,6 +78,8 @@ static const char *kind_name(enum dump_leftover_kind kind)
 		return "unfinished file";
 	case DUMP_LEFT_LOST:
 		return "count of losses";
+	case DUMP_LEFT_RUN:
+		return "directory of a run that was killed";
 	case DUMP_LEFT_NOTHING:
 	default:
 		return "file";
@@ -87,8 +93,8 @@ static void leftover_tell(const struct clean *clean, const char *what,
 	char safe[DUMP_PLACE_SIZE], a[DUMP_CELL_SIZE], b[DUMP_CELL_SIZE];
 
 	ttm_text_escape(name, safe, sizeof(safe));
-	printf("%s %s/%s: %s", what, clean->own->name, safe,
-		kind_name(leftover->kind));
+	printf("%s %s%s%s: %s", what, clean->own ? clean->own->name : "",
+		clean->own ? "/" : "", safe, kind_name(leftover->kind));
 	if (leftover->pid)
 		printf(" of pid %llu", (unsigned long long)leftover->pid);
 	if (leftover->error)
@@ -159,6 +165,45 @@ static int leftover_visit(void *context, const char *name)
 	leftover_tell(clean, "kept", name, &leftover);
 	clean->kept++;
 	return 0;
+}
+
+static int run_visit(void *context, const char *name)
+{
+	struct clean *clean = context;
+	struct dump_leftover leftover = {
+		.kind = DUMP_LEFT_RUN,
+		.objects = TTMEM_UNKNOWN,
+	};
+	char path[PATH_MAX];
+
+	leftover.dead = run_directory_is_dead(clean->base, name, &leftover.why);
+	if (leftover.dead == DUMP_NO)
+		return 0;
+	if (leftover.dead == DUMP_UNKNOWN) {
+		leftover_tell(clean, "kept", name, &leftover);
+		clean->kept++;
+		return 0;
+	}
+	snprintf(path, sizeof(path), "%s/%s", clean->base, name);
+	if (!clean->dry_run)
+		run_directory_remove(path);
+	leftover_tell(clean, clean->dry_run ? "would remove" : "removed", name,
+		&leftover);
+	clean->removed++;
+	return 0;
+}
+
+/* What a run left that was killed together with its guard. */
+static int runs_clean(struct clean *clean)
+{
+	int fd = dump_base_open(clean->base), r;
+
+	if (fd < 0)
+		return fd;
+	clean->own = NULL;
+	r = dump_names_each(fd, run_visit, clean);
+	close(fd);
+	return r;
 }
 
 /* One at a time, with the library's own tidying: a lock on "lost". */
@@ -237,14 +282,16 @@ static void summary_print(const struct clean *clean)
 int dump_clean_main(int argc, char **argv)
 {
 	struct clean clean;
-	const char *base, *by;
+	const char *by;
 	int r;
 
 	options_parse(argc, argv, &clean);
-	base = dump_base_choose(clean.where.dir, &by);
-	r = dump_own_each(base, own_clean, &clean);
+	clean.base = dump_base_choose(clean.where.dir, &by);
+	r = dump_own_each(clean.base, own_clean, &clean);
+	if (r == 0)
+		r = runs_clean(&clean);
 	if (r < 0) {
-		ttm_error("%s: %s", base, strerror(-r));
+		ttm_error("%s: %s", clean.base, strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	summary_print(&clean);

@@ -26,6 +26,9 @@ struct dump_selector {
 	uint64_t last;
 };
 
+bool dump_selector_fits(const struct dump_selector *selector,
+	const struct ttmem_device_row *device);
+
 /* Zeroed: everything. Texts are kept, not copied. */
 struct dump_filter {
 	struct dump_selector devices[DUMP_SELECTORS_MAX];

@@ -142,6 +142,8 @@ static int group_append(struct grouping *grouping,
 		.scope = object->scope,
 		.devices = 1,
 		.processes = 1,
+		.some_devices = { object->device },
+		.some_processes = { object->process },
 		.age_ns = TTMEM_UNKNOWN,
 		.first = index,
 	};

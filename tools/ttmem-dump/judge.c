@@ -4,31 +4,25 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "check.h"
+#include "clock.h"
 #include "common/error.h"
 #include "common/text.h"
 #include "complete.h"
 
 #define RECORD_KEYS                                                            \
 	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
+/* Of the text of a mark, so many bytes are kept. */
+#define MARK_SIZE 96u
 #define TRIES 50
 #define TRY_NS 20000000
-
-/* What is known of a process, by its index. */
-enum mark {
-	MARK_OURS = 1,
-	MARK_ACKED = 2,
-	MARK_LEAKS = 4,
-};
 
 struct judging {
 	struct check_verdict *verdict;
 	struct dump_selection selection;
-	uint8_t *processes; /* enum mark */
-	uint8_t *devices;   /* MARK_LEAKS */
-	uint64_t since_ns;  /* allocated later; unknown: whenever */
+	uint8_t *devices;  /* CHECK_LEAKS, by index */
+	uint64_t since_ns; /* allocated later; unknown: whenever */
 };
 
 void check_lines_add(struct check_lines *lines, const char *format, ...)
@@ -93,13 +87,13 @@ static bool object_is_asked(const struct judging *judging,
 	size_t len = ttmem_snapshot_processes_len(judging->verdict->snapshot);
 
 	*ret_marks = object->process < len ?
-		judging->processes[object->process] :
+		judging->verdict->marks[object->process] :
 		judging->verdict->scope.run_id ? 0 :
-						 MARK_OURS;
+						 CHECK_OURS;
 	if (judging->since_ns != TTMEM_UNKNOWN &&
 		object->allocated_ns <= judging->since_ns)
 		return false;
-	return *ret_marks & MARK_OURS;
+	return *ret_marks & CHECK_OURS;
 }
 
 /* A class that is not known may be any. */
@@ -123,25 +117,25 @@ static bool wants_leak(void *context, const struct ttmem_object_row *object)
 	if (!object_is_asked(judging, object, &marks) ||
 		!object_is_error(verdict->options, object))
 		return false;
-	if (marks & MARK_ACKED) {
+	if (marks & CHECK_ACKED) {
 		sum_add(&verdict->acknowledged, object);
 		return false;
 	}
 	p = ttmem_snapshot_process(verdict->snapshot, object->process);
-	if (suppressions_take(
-		    verdict->suppressions, object, p ? p->comm : NULL)) {
+	if (suppressions_take(&verdict->excuses->suppressions, object,
+		    p ? p->comm : NULL)) {
 		sum_add(&verdict->suppressed, object);
 		return false;
 	}
-	if (verdict->baseline &&
-		check_baseline_take(verdict->baseline, object)) {
+	if (verdict->excuses->baseline &&
+		check_baseline_take(verdict->excuses->baseline, object)) {
 		sum_add(&verdict->known, object);
 		return false;
 	}
 	if (p)
-		judging->processes[object->process] |= MARK_LEAKS;
+		verdict->marks[object->process] |= CHECK_LEAKS;
 	if (ttmem_snapshot_device(verdict->snapshot, object->device))
-		judging->devices[object->device] |= MARK_LEAKS;
+		judging->devices[object->device] |= CHECK_LEAKS;
 	return true;
 }
 
@@ -151,7 +145,7 @@ static bool wants_other(void *context, const struct ttmem_object_row *object)
 	unsigned marks;
 
 	return object_is_asked(judging, object, &marks) &&
-		!(marks & MARK_ACKED) &&
+		!(marks & CHECK_ACKED) &&
 		!object_is_error(judging->verdict->options, object);
 }
 
@@ -172,31 +166,41 @@ static int processes_mark(struct judging *judging)
 		if (!check_is_of_run(&verdict->scope, verdict->snapshot, i) ||
 			!dump_selection_has_process(&judging->selection, i))
 			continue;
-		judging->processes[i] = MARK_OURS;
+		verdict->marks[i] = CHECK_OURS;
 		verdict->processes++;
 		if (acked && check_acked_has(acked, p->uuid))
-			judging->processes[i] |= MARK_ACKED;
+			verdict->marks[i] |= CHECK_ACKED;
 	}
 	check_acked_free(&acked);
 	return 0;
 }
 
-/* The last mark of that text. */
+/* Of a longer text, so much is kept, less a character that was cut. */
+static bool mark_is(const char *mark, const char *text)
+{
+	if (!mark)
+		return false;
+	if (strlen(text) <= MARK_SIZE)
+		return strcmp(mark, text) == 0;
+	return strlen(mark) >= MARK_SIZE - 3 &&
+		strncmp(mark, text, MARK_SIZE - 3) == 0;
+}
+
+/* The last mark of that text, of the processes that are asked for. */
 static void since_find(struct judging *judging)
 {
 	struct check_verdict *verdict = judging->verdict;
 	const char *text = verdict->options->since;
+	size_t processes = ttmem_snapshot_processes_len(verdict->snapshot), i;
 	const struct ttmem_mark_row *mark;
 	char safe[256];
-	size_t i;
 
 	judging->since_ns = TTMEM_UNKNOWN;
 	for (i = 0; text && i < ttmem_snapshot_marks_len(verdict->snapshot);
 		i++) {
 		mark = ttmem_snapshot_mark(verdict->snapshot, i);
-		if (mark->text && strcmp(mark->text, text) == 0 &&
-			check_is_of_run(&verdict->scope, verdict->snapshot,
-				mark->process) &&
+		if (mark_is(mark->text, text) && mark->process < processes &&
+			verdict->marks[mark->process] & CHECK_OURS &&
 			(judging->since_ns == TTMEM_UNKNOWN ||
 				mark->time_ns > judging->since_ns))
 			judging->since_ns = mark->time_ns;
@@ -213,10 +217,10 @@ static void leaks_count(struct judging *judging)
 	size_t devices = ttmem_snapshot_devices_len(verdict->snapshot), i;
 
 	for (i = 0; i < processes; i++)
-		if (judging->processes[i] & MARK_LEAKS)
+		if (verdict->marks[i] & CHECK_LEAKS)
 			verdict->leak_processes++;
 	for (i = 0; i < devices; i++) {
-		if (judging->devices[i] & MARK_LEAKS)
+		if (judging->devices[i] & CHECK_LEAKS)
 			verdict->leak_devices++;
 		if (dump_selection_has_device(&judging->selection, i))
 			verdict->devices++;
@@ -235,10 +239,10 @@ static void gaps_find(struct check_verdict *verdict)
 	else if (info->objects_consistent == 0)
 		check_lines_add(
 			&verdict->gaps, "objects changed while they were read");
-	if (verdict->scope.run_id && verdict->processes == 0)
-		check_lines_add(&verdict->missing,
-			"COMMAND never reported: it does not use libttmem, or "
-			"did nothing on a device");
+	if (verdict->scope.behind && verdict->worth.status == 0)
+		check_lines_add(&verdict->gaps,
+			"ttmemd does not know yet of all processes that have "
+			"ended");
 }
 
 static int snapshot_judge(struct judging *judging)
@@ -246,11 +250,11 @@ static int snapshot_judge(struct judging *judging)
 	struct check_verdict *verdict = judging->verdict;
 	int r;
 
-	judging->processes = calloc(
+	verdict->marks = calloc(
 		ttmem_snapshot_processes_len(verdict->snapshot) + 1, 1);
 	judging->devices = calloc(
 		ttmem_snapshot_devices_len(verdict->snapshot) + 1, 1);
-	r = judging->processes && judging->devices ? 0 : -ENOMEM;
+	r = verdict->marks && judging->devices ? 0 : -ENOMEM;
 	if (r == 0)
 		r = processes_mark(judging);
 	if (r < 0)
@@ -265,38 +269,49 @@ static int snapshot_judge(struct judging *judging)
 		r = check_limits(verdict, &judging->selection);
 	leaks_count(judging);
 	gaps_find(verdict);
-	if (verdict->baseline)
-		check_baseline_exceeded(verdict->baseline, &verdict->exceeded);
+	check_absent(verdict);
+	if (verdict->excuses->baseline)
+		check_baseline_exceeded(
+			verdict->excuses->baseline, &verdict->exceeded);
 	return r;
 }
 
 /* -- all ------------------------------------------------------------------------------------ */
 
-static int excuses_read(struct check_verdict *verdict)
+int check_excuses_read(
+	const struct check_options *options, struct check_excuses *ret_excuses)
 {
-	const struct check_options *options = verdict->options;
 	int status = 0;
 	size_t i;
 
-	verdict->suppressions = calloc(1, sizeof(*verdict->suppressions));
-	if (!verdict->suppressions) {
-		ttm_error("%s", strerror(ENOMEM));
-		return TTM_EXIT_FAILURE;
-	}
+	memset(ret_excuses, 0, sizeof(*ret_excuses));
 	for (i = 0; status == 0 && i < options->suppressions_len; i++)
 		status = suppressions_read(
-			verdict->suppressions, options->suppressions[i]);
+			&ret_excuses->suppressions, options->suppressions[i]);
 	if (status == 0 && options->baseline && !options->update)
 		status = check_baseline_read(
-			options->baseline, &verdict->baseline);
+			options->baseline, &ret_excuses->baseline);
 	return status;
+}
+
+void check_excuses_free(struct check_excuses *excuses)
+{
+	suppressions_free(&excuses->suppressions);
+	check_baseline_free(&excuses->baseline);
+}
+
+/* It may be for the second time. */
+static void excuses_reset(struct check_excuses *excuses)
+{
+	suppressions_reset(&excuses->suppressions);
+	if (excuses->baseline)
+		check_baseline_reset(excuses->baseline);
 }
 
 /* Objects of one moment, if ttmemd lets us. */
 static int snapshot_take(
 	struct check_verdict *verdict, struct dump_source *source)
 {
-	static const struct timespec pause = { 0, TRY_NS };
 	int tries, status = 0;
 
 	for (tries = 0; tries < TRIES; tries++) {
@@ -308,26 +323,26 @@ static int snapshot_take(
 			ttmem_snapshot_info(verdict->snapshot)
 					->objects_consistent != 0)
 			break;
-		nanosleep(&pause, NULL);
+		dump_pause(TRY_NS);
 	}
 	return status == TTM_EXIT_FAILURE ? status : 0;
 }
 
 int check_judge(const struct check_options *options,
-	const struct check_scope *scope, struct dump_source *source,
-	struct check_verdict *ret_verdict)
+	struct check_excuses *excuses, const struct check_scope *scope,
+	struct dump_source *source, struct check_verdict *ret_verdict)
 {
 	struct judging judging;
 	int status, r = 0;
 
 	memset(ret_verdict, 0, sizeof(*ret_verdict));
 	memset(&judging, 0, sizeof(judging));
+	excuses_reset(excuses);
 	ret_verdict->options = options;
+	ret_verdict->excuses = excuses;
 	ret_verdict->scope = *scope;
 	judging.verdict = ret_verdict;
-	status = excuses_read(ret_verdict);
-	if (status == 0)
-		status = snapshot_take(ret_verdict, source);
+	status = snapshot_take(ret_verdict, source);
 	if (status)
 		return status;
 	if (ret_verdict->snapshot) {
@@ -336,7 +351,6 @@ int check_judge(const struct check_options *options,
 		if (r == 0)
 			r = snapshot_judge(&judging);
 		dump_selection_free(&judging.selection);
-		free(judging.processes);
 		free(judging.devices);
 	}
 	if (r < 0 || ret_verdict->missing.failed || ret_verdict->gaps.failed ||
@@ -353,10 +367,7 @@ void check_verdict_free(struct check_verdict *verdict)
 	ttmem_snapshot_free(&verdict->snapshot);
 	dump_groups_free(&verdict->leaks);
 	dump_groups_free(&verdict->others);
-	if (verdict->suppressions)
-		suppressions_free(verdict->suppressions);
-	free(verdict->suppressions);
-	check_baseline_free(&verdict->baseline);
+	free(verdict->marks);
 	lines_free(&verdict->missing);
 	lines_free(&verdict->gaps);
 	lines_free(&verdict->exceeded);

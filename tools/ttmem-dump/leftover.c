@@ -143,7 +143,7 @@ static enum dump_answer process_judge(const struct stat *st,
 	if (ours == 0 || header->pid_namespace != ours)
 		return doubt(
 			leftover, "its process is of another pid namespace");
-	switch (dump_proc_is_gone(header->pid, header->start_time)) {
+	switch (dump_proc_has_ended(header->pid, header->start_time)) {
 	case DUMP_YES:
 		return DUMP_YES;
 	case DUMP_NO:
@@ -270,4 +270,32 @@ void dump_leftover_look(
 			ret_leftover->pid, ret_leftover->start_time);
 	else if (ret_leftover->kind != DUMP_LEFT_NOTHING)
 		file_look(directory, name, ret_leftover);
+}
+
+bool dump_segment_is_dead(
+	int directory, const char *name, const uint8_t *run_id)
+{
+	struct dump_leftover leftover;
+	struct header header;
+	struct stat st;
+	bool dead = false;
+	int fd;
+
+	memset(&leftover, 0, sizeof(leftover));
+	if (kind_of(name, &leftover) != DUMP_LEFT_SEGMENT)
+		return false;
+	fd = openat(directory, name,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && read_at(fd, &header, sizeof(header), 0) &&
+		header.magic == SEGMENT_MAGIC &&
+		(!run_id ||
+			memcmp(header.run_id, run_id, sizeof(header.run_id)) ==
+				0)) {
+		leftover.pid = header.pid;
+		dead = segment_judge(fd, &st, &header, &leftover) == DUMP_YES;
+	}
+	close(fd);
+	return dead;
 }

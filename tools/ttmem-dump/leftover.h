@@ -18,6 +18,7 @@ enum dump_leftover_kind {
 	DUMP_LEFT_MARKER = 2,
 	DUMP_LEFT_UNFINISHED = 3, /* ".new.*" */
 	DUMP_LEFT_LOST = 4,       /* the count "lost" */
+	DUMP_LEFT_RUN = 5,        /* a directory: run_directory.h */
 };
 
 struct dump_leftover {
@@ -36,5 +37,12 @@ struct dump_leftover {
 /* What `name` in a directory of ours is. */
 void dump_leftover_look(
 	int directory, const char *name, struct dump_leftover *ret_leftover);
+
+/*
+ * Whether it is the segment of a dead process of that run, 16 bytes; NULL: of any.
+ * Does not look at what is in it.
+ */
+bool dump_segment_is_dead(
+	int directory, const char *name, const uint8_t *run_id);
 
 #endif

@@ -32,8 +32,7 @@ static uint64_t device_peak(const struct check_verdict *verdict,
 	const struct check_limit *limit)
 {
 	const struct ttmem_snapshot *snapshot = verdict->snapshot;
-	bool all = !selection->filter->pids_len &&
-		(!verdict->scope.run_id || verdict->scope.is_private);
+	bool all = !selection->filter->pids_len && !verdict->scope.run_id;
 	uint64_t peak = all ?
 		peak_of(ttmem_snapshot_device(snapshot, device)->figures,
 			limit) :

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ttmem/version.h>
 
@@ -59,11 +62,27 @@ static const struct dump_command *command_find(const char *name)
 	ttm_error_usage("no such command: %s", name);
 }
 
+/*
+ * One that is closed would be given to the next file or pipe that is opened. It
+ * stays as useless as it was.
+ */
+static void descriptors_fill(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+			open("/dev/null",
+				fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			exit(TTM_EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
 	const char *first = argc > 1 ? argv[1] : "";
 
 	ttm_error_name("ttmem-dump");
+	descriptors_fill();
 	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
 		return help_print();
 	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "command.h"
 #include "common/error.h"
 #include "common/number.h"
@@ -17,7 +17,6 @@
 #include "options.h"
 #include "out.h"
 
-#define SECOND_NS 1000000000ull
 #define WATCH_MAX_S 86400.0
 #define TOP_DEFAULT 10u
 
@@ -107,7 +106,7 @@ static uint64_t watch_parse(const char *value)
 		seconds > WATCH_MAX_S)
 		ttm_error_usage(
 			"--watch: not seconds from 0.01 to 86400: %s", value);
-	return (uint64_t)(seconds * (double)SECOND_NS);
+	return (uint64_t)(seconds * (double)DUMP_SECOND_NS);
 }
 
 static void own_take(struct dump_report_options *options, int option)
@@ -294,14 +293,6 @@ static void stop_on_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 /* Until then or until a signal, which must not come between asking and waiting. */
 static void wait_until(uint64_t then_ns)
 {
@@ -315,9 +306,9 @@ static void wait_until(uint64_t then_ns)
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (number < 0 && !ttm_word_load(&stopped) &&
-		(now = now_ns()) < then_ns) {
-		rest.tv_sec = (time_t)((then_ns - now) / SECOND_NS);
-		rest.tv_nsec = (long)((then_ns - now) % SECOND_NS);
+		(now = dump_now_ns()) < then_ns) {
+		rest.tv_sec = (time_t)((then_ns - now) / DUMP_SECOND_NS);
+		rest.tv_nsec = (long)((then_ns - now) % DUMP_SECOND_NS);
 		number = sigtimedwait(&set, NULL, &rest);
 	}
 	if (number >= 0)
@@ -329,7 +320,7 @@ static void wait_until(uint64_t then_ns)
 static int report_watch(
 	struct dump_source *source, const struct dump_report_options *options)
 {
-	uint64_t next_ns = now_ns(), round;
+	uint64_t next_ns = dump_now_ns(), round;
 	int status = TTM_EXIT_OK;
 
 	for (round = 0; !ttm_word_load(&stopped); round++) {
@@ -339,8 +330,8 @@ static int report_watch(
 			break;
 		/* What was missed is not caught up with. */
 		next_ns += options->watch_ns;
-		if (next_ns < now_ns())
-			next_ns = now_ns();
+		if (next_ns < dump_now_ns())
+			next_ns = dump_now_ns();
 		wait_until(next_ns);
 	}
 	return status;

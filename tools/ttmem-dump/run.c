@@ -8,44 +8,29 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "catch_up.h"
 #include "check.h"
+#include "clock.h"
 #include "command.h"
 #include "common/error.h"
-#include "leftover.h"
 #include "place.h"
 
-#define SECOND_NS 1000000000ull
-#define SETTLE_NS (10 * SECOND_NS)
-/* For ttmemd to come up, and to catch up with what has ended. */
-#define PATIENCE_NS (20 * SECOND_NS)
+#define SETTLE_NS (10 * DUMP_SECOND_NS)
+/* For ttmemd to come up. */
+#define PATIENCE_NS (60 * DUMP_SECOND_NS)
 #define POLL_NS 5000000
 
 struct run {
 	struct check_options options;
+	struct check_excuses excuses;
 	struct run_guard guard;
 	struct dump_source *source;
 	struct ttmem_snapshot *before;
 	char run_id[RUN_ID_SIZE + 1];
 	const char *base;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-static void pause_poll(void)
-{
-	static const struct timespec pause = { 0, POLL_NS };
-
-	nanosleep(&pause, NULL);
-}
 
 /* -- before ----------------------------------------------------------------------------- */
 
@@ -74,17 +59,17 @@ static int before_take(struct run *run)
 
 static int private_wait(struct run *run)
 {
-	uint64_t end = now_ns() + PATIENCE_NS;
+	uint64_t end = dump_now_ns() + PATIENCE_NS;
 
 	while (before_take(run) != 0) {
 		if (!run_guard_is_well(&run->guard))
 			return TTM_EXIT_FAILURE;
-		if (now_ns() > end) {
+		if (dump_now_ns() > end) {
 			ttm_error("ttmemd does not come up in %s",
 				run->guard.directory);
 			return TTM_EXIT_FAILURE;
 		}
-		pause_poll();
+		dump_pause(POLL_NS);
 	}
 	return 0;
 }
@@ -130,47 +115,10 @@ static int serve(struct run *run)
 
 /* -- after ------------------------------------------------------------------------------- */
 
-static int segment_look(void *context, const char *name)
+/* Who is checked: in a directory of our own everybody is COMMAND's. */
+static const uint8_t *checked_id(const struct run *run)
 {
-	const struct dump_own *own = context;
-	struct dump_leftover leftover;
-
-	if (strncmp(name, "p.", 2) != 0)
-		return 0;
-	dump_leftover_look(own->fd, name, &leftover);
-	return leftover.kind == DUMP_LEFT_SEGMENT && leftover.dead == DUMP_YES;
-}
-
-static int own_look(void *context, const struct dump_own *own)
-{
-	struct dump_own copy = *own;
-
-	(void)context;
-	return dump_names_each(own->fd, segment_look, &copy);
-}
-
-/* A segment of the dead that ttmemd has not retired yet. */
-static bool segments_wait(const struct run *run)
-{
-	return dump_own_each(run->base, own_look, NULL) == 1;
-}
-
-/* Whether it shows a process of ours as running that is gone. */
-static bool rows_wait(
-	const struct run *run, const struct ttmem_snapshot *snapshot)
-{
-	const struct ttmem_process_row *p;
-	size_t i;
-
-	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
-		p = ttmem_snapshot_process(snapshot, i);
-		if (memcmp(p->run_id, run->run_id, RUN_ID_SIZE) == 0 &&
-			p->state != TTMEM_PROCESS_EXITED &&
-			p->state != TTMEM_PROCESS_DIED &&
-			dump_proc_is_gone(p->pid, p->start_time) == DUMP_YES)
-			return true;
-	}
-	return false;
+	return run->guard.directory[0] ? NULL : (const uint8_t *)run->run_id;
 }
 
 /* They are held back since the command was started. */
@@ -183,78 +131,66 @@ static bool is_told_to_end(void)
 			sigismember(&pending, SIGTERM));
 }
 
-/* Until ttmemd tells what holds after `since_ns`, or cannot. */
-static void retired_wait(const struct run *run, uint64_t since_ns)
-{
-	uint64_t end = now_ns() + PATIENCE_NS;
-	const struct ttmem_info_row *info;
-	struct ttmem_snapshot *snapshot;
-	struct dump_worth worth;
-	bool wait = true;
-
-	while (wait && now_ns() < end && !is_told_to_end()) {
-		wait = segments_wait(run);
-		dump_source_take(run->source, 0, &snapshot, &worth);
-		if (worth.status || !snapshot) {
-			wait = false;
-		} else {
-			info = ttmem_snapshot_info(snapshot);
-			wait = wait || rows_wait(run, snapshot) ||
-				info->taken_ns - info->age_ns <= since_ns;
-		}
-		ttmem_snapshot_free(&snapshot);
-		if (wait)
-			pause_poll();
-	}
-}
-
 static int run_check(struct run *run, bool left)
 {
-	struct check_scope scope = { (const uint8_t *)run->run_id, run->before,
-		run->guard.directory[0] != '\0' };
+	struct check_scope scope = { checked_id(run), run->before, true,
+		false };
 	struct check_verdict verdict;
 	int status;
 
 	if (left)
 		ttm_error("descendants of the command are still running");
-	retired_wait(run, now_ns());
+	scope.behind = !dump_catch_up(
+		run->source, run->base, scope.run_id, is_told_to_end);
 	/* What still runs has had its time. */
 	run->options.settle_ns = 0;
-	status = check_settle(&run->options, &scope, run->source, &verdict);
+	status = check_settle(
+		&run->options, &run->excuses, &scope, run->source, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);
 	else
-		puts("SUMMARY: ttmem: not checked: a failure");
+		check_not_checked(&run->options, "a failure");
 	check_verdict_free(&verdict);
 	return status;
+}
+
+static int run_all(struct run *run, struct run_command *command)
+{
+	int status = check_excuses_read(&run->options, &run->excuses), checked;
+	bool left;
+
+	if (status == 0)
+		status = run_id_make(run->run_id);
+	if (status == 0)
+		status = serve(run);
+	if (status) {
+		check_not_checked(&run->options, "the command was not run");
+		return status;
+	}
+	command->directory = run->options.where.dir;
+	status = run_command(command, &left);
+	checked = run_check(run, left);
+	return status ? status : checked;
 }
 
 int dump_run_main(int argc, char **argv)
 {
 	struct run run = { .guard = { .hold = -1, .told = -1 } };
 	struct run_command command = { .run_id = run.run_id };
-	bool left;
-	int status, checked;
+	int status;
 
 	check_options_parse(argc, argv, true, &run.options);
 	command.argv = argv + optind;
 	command.settle_ns = run.options.settle_ns == TTMEM_UNKNOWN ?
 		SETTLE_NS :
 		run.options.settle_ns;
-	status = run_id_make(run.run_id);
-	if (status == 0)
-		status = serve(&run);
-	if (status) {
-		puts("SUMMARY: ttmem: not checked: there is no ttmemd");
-	} else {
-		command.directory = run.options.where.dir;
-		status = run_command(&command, &left);
-		checked = run_check(&run, left);
-		status = status ? status : checked;
-	}
+	/* What reads our report may go: that is no reason to leave the rest. */
+	command.pipe = signal(SIGPIPE, SIG_IGN);
+	status = run_all(&run, &command);
 	fflush(stdout);
 	dump_source_close(&run.source);
 	ttmem_snapshot_free(&run.before);
+	check_excuses_free(&run.excuses);
 	run_guard_end(&run.guard);
 	return status;
 }

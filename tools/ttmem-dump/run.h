@@ -21,7 +21,7 @@
 struct run_guard {
 	pid_t pid; /* 0: none */
 	int hold;  /* its end tells the guard that we are gone */
-	int told;  /* from the guard: one byte when ttmemd was started */
+	int told;  /* from the guard; its end is that of ttmemd */
 	char directory[RUN_PATH_SIZE]; /* "": the common one */
 };
 
@@ -32,7 +32,7 @@ struct run_guard {
 int run_guard_start(struct run_guard *guard, const char *base,
 	const char *ttmemd, const char run_id[RUN_ID_SIZE + 1]);
 
-/* Whether it is there and, as far as it knows, ttmemd is. */
+/* Whether ttmemd runs; why not is told. */
 bool run_guard_is_well(const struct run_guard *guard);
 
 /* Ends ttmemd and removes the directory. Fine to call without a guard. */
@@ -46,6 +46,7 @@ struct run_command {
 	const char *directory; /* TTMEM_DIR; NULL: as it is */
 	const char *run_id;
 	uint64_t settle_ns;
+	void (*pipe)(int); /* what it does on SIGPIPE */
 };
 
 /*

@@ -11,9 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "common/error.h"
 #include "proc.h"
 #include "run.h"
@@ -35,16 +35,8 @@ struct running {
 	int signal_fd;
 	bool hurry;      /* told to end while descendants were waited for */
 	sigset_t before; /* COMMAND's mask is what ours was */
-	void (*pipe)(int);
+	void (*child)(int);
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 /* -- starting ---------------------------------------------------------------------------- */
 
@@ -53,8 +45,8 @@ static int signals_open(struct running *running)
 	sigset_t set;
 	size_t i;
 
-	/* What reads our report may go: that is no reason to leave the rest. */
-	running->pipe = signal(SIGPIPE, SIG_IGN);
+	/* Who started us may ignore it: then nobody tells us of an end. */
+	running->child = signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -70,7 +62,8 @@ __attribute__((noreturn)) static void command_exec(
 	const struct run_command *command = running->command;
 	int error = 0;
 
-	signal(SIGPIPE, running->pipe);
+	signal(SIGPIPE, command->pipe);
+	signal(SIGCHLD, running->child);
 	sigprocmask(SIG_SETMASK, &running->before, NULL);
 	if (setenv("TTMEM_ENABLED", "1", 1) < 0 ||
 		setenv("TTMEM_RUN_ID", command->run_id, 1) < 0 ||
@@ -153,7 +146,7 @@ static bool command_wait(struct running *running)
 	for (;;) {
 		signals_pass(running);
 		left = children_reap(running);
-		now = now_ms();
+		now = dump_now_ns() / 1000000;
 		if (running->pid == 0 && end == 0)
 			end = now + settle_ms;
 		if (!left || running->hurry || (end && now >= end))

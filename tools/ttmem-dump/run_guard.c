@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,51 +16,12 @@
 
 #include "common/error.h"
 #include "run.h"
+#include "run_directory.h"
 
 #define END_TRIES 200
 #define END_MS 25
-#define DEPTH_MAX 4
 #define LOG_NAME "ttmemd.log"
 #define DONE 'd'
-
-/* -- removing ------------------------------------------------------------------------ */
-
-static bool name_is_dots(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* What is in it, never through a link, and then itself. */
-static void directory_remove(int parent, const char *path, int depth)
-{
-	int fd = openat(
-		parent, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *names = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-
-	if (!names) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((entry = readdir(names)) != NULL) {
-		if (name_is_dots(entry->d_name))
-			continue;
-		if (unlinkat(fd, entry->d_name, 0) < 0 && depth < DEPTH_MAX)
-			directory_remove(fd, entry->d_name, depth + 1);
-	}
-	closedir(names);
-	unlinkat(parent, path, AT_REMOVEDIR);
-}
-
-/* A process that still runs may put something in between. */
-static void private_remove(const char *path)
-{
-	int tries;
-
-	for (tries = 0; tries < END_TRIES && access(path, F_OK) == 0; tries++)
-		directory_remove(AT_FDCWD, path, 0);
-}
 
 /* -- ttmemd ---------------------------------------------------------------------------- */
 
@@ -107,7 +67,8 @@ static void log_open(const char *directory)
 	}
 }
 
-static pid_t ttmemd_start(const char *directory, const char *program)
+/* It keeps `told` open, so that its end can be seen. */
+static pid_t ttmemd_start(const char *directory, const char *program, int told)
 {
 	pid_t guard = getpid(), pid = fork();
 	sigset_t none;
@@ -119,8 +80,11 @@ static pid_t ttmemd_start(const char *directory, const char *program)
 		_exit(TTM_EXIT_FAILURE);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	log_open(directory);
+	fcntl(told, F_SETFD, 0);
 	unsetenv("NOTIFY_SOCKET"); /* not the service that we may be part of */
+	unsetenv("TTMEM_RUN_ID");
 	if (program)
 		ttmemd_try(program, directory);
 	else
@@ -160,20 +124,6 @@ static bool end_wait(int hold)
 	return n == 1 && byte == DONE;
 }
 
-/*
- * The directory is the guard's own: whenever we are killed, somebody knows of it.
- */
-static int directory_make(struct run_guard *guard, const char *base)
-{
-	int length = snprintf(guard->directory, sizeof(guard->directory),
-		"%s/ttmem-run.XXXXXX", base);
-
-	if (length < (int)sizeof(guard->directory) && mkdtemp(guard->directory))
-		return 0;
-	guard->directory[0] = '\0';
-	return -errno;
-}
-
 /* What the guard tells: an error, and where. In one write. */
 struct tale {
 	int error;
@@ -183,7 +133,12 @@ struct tale {
 static void guard_detach(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char *outer = getenv("TTMEM_RUN_ID");
 	sigset_t all;
+
+	/* Inside of another run: its guard must not end us before we are done. */
+	if (outer)
+		memset(outer, 0, strlen(outer));
 
 	/* The terminal's signals are for COMMAND; nothing but the end of the
 	 * pipe ends us. */
@@ -201,24 +156,27 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 {
 	struct tale tale;
 	pid_t pid = 0;
+	bool told;
 
 	guard_detach();
 	memset(&tale, 0, sizeof(tale));
-	errno = ENAMETOOLONG;
+	/* The guard's own: whenever we are killed, somebody knows of it. */
 	if (base)
-		tale.error = directory_make(guard, base);
+		tale.error = run_directory_make(
+			base, guard->directory, sizeof(guard->directory));
 	if (base && tale.error == 0)
-		pid = ttmemd_start(guard->directory, ttmemd);
+		pid = ttmemd_start(guard->directory, ttmemd, guard->told);
 	if (pid < 0)
 		tale.error = -errno;
 	snprintf(
 		tale.directory, sizeof(tale.directory), "%s", guard->directory);
-	if (write(guard->told, &tale, sizeof(tale)) != sizeof(tale) ||
-		!end_wait(guard->hold))
+	told = write(guard->told, &tale, sizeof(tale)) == sizeof(tale);
+	close(guard->told);
+	if (!told || !end_wait(guard->hold))
 		run_descendants_end(run_id);
 	ttmemd_end(pid);
 	if (guard->directory[0])
-		private_remove(guard->directory);
+		run_directory_remove(guard->directory);
 	_exit(0);
 }
 
@@ -280,22 +238,20 @@ int run_guard_start(struct run_guard *guard, const char *base,
 
 bool run_guard_is_well(const struct run_guard *guard)
 {
-	char path[PATH_MAX + 32], text[512];
-	ssize_t n = 0;
-	int fd;
+	struct pollfd fd = { guard->told, POLLIN, 0 };
+	char path[PATH_MAX + 32], text[512] = "";
+	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
-	text[n > 0 ? n : 0] = '\0';
-	/* Where it publishes is all that it says when it is well. */
-	if (!text[0] || strstr(text, "publishing in"))
+	if (poll(&fd, 1, 0) == 0)
 		return true;
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
+	file = fopen(path, "re");
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
 	text[strcspn(text, "\n")] = '\0';
-	ttm_error("%s", text);
+	ttm_error("%s", text[0] ? text : "ttmemd ended");
 	return false;
 }
 
@@ -305,7 +261,8 @@ void run_guard_end(struct run_guard *guard)
 
 	if (guard->hold >= 0) {
 		if (write(guard->hold, &done, 1) != 1 && guard->directory[0])
-			private_remove(guard->directory); /* it was killed */
+			run_directory_remove(
+				guard->directory); /* it was killed */
 		close(guard->hold);
 	}
 	if (guard->told >= 0)

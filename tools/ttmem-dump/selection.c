@@ -8,21 +8,25 @@
 #include "cell.h"
 #include "filter.h"
 
+bool dump_selector_fits(const struct dump_selector *selector,
+	const struct ttmem_device_row *device)
+{
+	uint64_t value = selector->kind == DUMP_BY_CHIP ? device->chip_id :
+		selector->kind == DUMP_BY_PCI           ? device->pci_address :
+							  device->logical;
+
+	return value != TTMEM_UNKNOWN && value >= selector->first &&
+		value <= selector->last;
+}
+
 static bool device_is_asked(
 	const struct dump_filter *filter, const struct ttmem_device_row *device)
 {
 	size_t i;
 
-	for (i = 0; i < filter->devices_len; i++) {
-		const struct dump_selector *s = &filter->devices[i];
-		uint64_t value = s->kind == DUMP_BY_CHIP ? device->chip_id :
-			s->kind == DUMP_BY_PCI           ? device->pci_address :
-							   device->logical;
-
-		if (value != TTMEM_UNKNOWN && value >= s->first &&
-			value <= s->last)
+	for (i = 0; i < filter->devices_len; i++)
+		if (dump_selector_fits(&filter->devices[i], device))
 			return true;
-	}
 	return filter->devices_len == 0;
 }
 

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cell.h"
+#include "clock.h"
 #include "common/error.h"
 #include "common/text.h"
 
@@ -170,13 +170,6 @@ static void worth_of_reader(
 
 /* -- taking -------------------------------------------------------------------- */
 
-static void pause_ns(long ns)
-{
-	struct timespec time = { 0, ns };
-
-	nanosleep(&time, NULL);
-}
-
 static int reader_take(struct ttmem_reader *reader, uint32_t flags,
 	struct ttmem_snapshot **ret_snapshot, struct dump_worth *ret_worth)
 {
@@ -184,7 +177,7 @@ static int reader_take(struct ttmem_reader *reader, uint32_t flags,
 
 	for (tries = 0; r == -EAGAIN && tries < TRIES; tries++) {
 		if (tries)
-			pause_ns(TRY_NS);
+			dump_pause(TRY_NS);
 		r = ttmem_reader_snapshot(reader, flags, ret_snapshot);
 	}
 	if (r == 0) {

@@ -145,7 +145,6 @@ static int row_add(struct suppressions *suppressions, const char *line,
 		return -ENOMEM;
 	}
 	rows[suppressions->len++] = row;
-	suppressions->unused++;
 	return 0;
 }
 
@@ -216,6 +215,18 @@ void suppressions_free(struct suppressions *suppressions)
 	memset(suppressions, 0, sizeof(*suppressions));
 }
 
+void suppressions_reset(struct suppressions *suppressions)
+{
+	size_t i;
+
+	for (i = 0; i < suppressions->len; i++) {
+		suppressions->rows[i].uses = 0;
+		suppressions->rows[i].bytes = 0;
+	}
+	suppressions->unused = suppressions->len;
+	memset(suppressions->found, 0, sizeof(suppressions->found));
+}
+
 /* -- using --------------------------------------------------------------------------- */
 
 static bool row_fits(const struct suppression *row,
@@ -229,23 +240,52 @@ static bool row_fits(const struct suppression *row,
 	return fnmatch(row->pattern, text ? text : "", 0) == 0;
 }
 
+/* The first that fits; `len` if none does. */
+static size_t row_search(const struct suppressions *suppressions,
+	const struct ttmem_object_row *object, const char *comm)
+{
+	size_t i = 0;
+
+	while (i < suppressions->len &&
+		!row_fits(&suppressions->rows[i], object, comm))
+		i++;
+	return i;
+}
+
+static size_t row_find(struct suppressions *suppressions,
+	const struct ttmem_object_row *object, const char *comm)
+{
+	uint64_t hash = ((uint64_t)(uintptr_t)object->scope ^
+				(uint64_t)(uintptr_t)comm << 1 ^
+				object->figure) *
+		0x9e3779b97f4a7c15ull;
+	struct suppression_found *found = &suppressions->found[hash >> 32 &
+		(SUPPRESSIONS_FOUND - 1)];
+
+	if (found->row == 0 || found->scope != object->scope ||
+		found->comm != comm || found->figure != object->figure) {
+		found->scope = object->scope;
+		found->comm = comm;
+		found->figure = object->figure;
+		found->row = row_search(suppressions, object, comm) + 1;
+	}
+	return found->row - 1;
+}
+
 bool suppressions_take(struct suppressions *suppressions,
 	const struct ttmem_object_row *object, const char *comm)
 {
+	size_t i = suppressions->len ? row_find(suppressions, object, comm) : 0;
 	struct suppression *row;
-	size_t i;
 
-	for (i = 0; i < suppressions->len; i++) {
-		row = &suppressions->rows[i];
-		if (!row_fits(row, object, comm))
-			continue;
-		suppressions->unused -= row->uses == 0;
-		row->uses++;
-		if (object->bytes != TTMEM_UNKNOWN)
-			row->bytes += object->bytes;
-		return true;
-	}
-	return false;
+	if (i == suppressions->len)
+		return false;
+	row = &suppressions->rows[i];
+	suppressions->unused -= row->uses == 0;
+	row->uses++;
+	if (object->bytes != TTMEM_UNKNOWN)
+		row->bytes += object->bytes;
+	return true;
 }
 
 void suppression_write(FILE *file, const char *scope)

@@ -36,15 +36,29 @@ struct suppression {
 	uint64_t bytes;
 };
 
+#define SUPPRESSIONS_FOUND 1024u /* a power of two */
+
+/* Objects of one scope are many, and their texts are the same ones. */
+struct suppression_found {
+	const char *scope;
+	const char *comm;
+	uint64_t figure;
+	size_t row; /* + 1; 0: not looked for yet */
+};
+
 struct suppressions {
 	struct suppression *rows;
 	size_t len;
 	uint64_t unused;
+	struct suppression_found found[SUPPRESSIONS_FOUND];
 };
 
 /* Adds those of a file. Returns 0, or TTM_EXIT_FAILURE, told on stderr. */
 int suppressions_read(struct suppressions *suppressions, const char *path);
 void suppressions_free(struct suppressions *suppressions);
+
+/* None has been used; before those of another snapshot are taken. */
+void suppressions_reset(struct suppressions *suppressions);
 
 /* Counts a use of the first that fits; false if none does. `comm` may be NULL. */
 bool suppressions_take(struct suppressions *suppressions,

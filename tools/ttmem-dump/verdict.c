@@ -9,6 +9,7 @@
 #include "check.h"
 #include "common/error.h"
 #include "common/text.h"
+#include "render.h"
 
 #define NAMES_SIZE 256u
 #define SCOPE_SIZE 1024u
@@ -95,7 +96,8 @@ static void status_find(struct check_verdict *verdict)
 	if (verdict->leaks.objects)
 		join(verdict, TTM_EXIT_LEAKS);
 	if (verdict->exceeded.len ||
-		(verdict->options->strict && verdict->suppressions->unused))
+		(verdict->options->strict &&
+			verdict->excuses->suppressions.unused))
 		join(verdict, TTM_EXIT_LIMIT);
 	if (verdict->gaps.len)
 		join(verdict, TTM_EXIT_INCOMPLETE);
@@ -122,11 +124,11 @@ void check_summarise(struct check_verdict *verdict)
 	else if (!doubt)
 		clean_add(verdict);
 	lines_summarise(verdict, &verdict->exceeded, "limit exceeded");
-	if (verdict->options->strict && verdict->suppressions->unused)
+	if (verdict->options->strict && verdict->excuses->suppressions.unused)
 		part_add(verdict, "%" PRIu64 " unused %s",
-			verdict->suppressions->unused,
-			plural(verdict->suppressions->unused, "suppression",
-				"suppressions"));
+			verdict->excuses->suppressions.unused,
+			plural(verdict->excuses->suppressions.unused,
+				"suppression", "suppressions"));
 	lines_summarise(verdict, &verdict->gaps, "data incomplete");
 	excused_add(verdict, &verdict->suppressed, "suppressed");
 	excused_add(verdict, &verdict->known, "in the baseline");
@@ -169,21 +171,14 @@ const char *check_devices_text(const struct check_verdict *verdict,
 const char *check_processes_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char *buffer, size_t size)
 {
-	const struct ttmem_process_row *p;
-	char comm[80], name[112];
+	char name[DUMP_NAME_SIZE];
 	size_t i;
 
 	buffer[0] = '\0';
-	for (i = 0; i < record->processes && i < DUMP_GROUP_SOME; i++) {
-		p = ttmem_snapshot_process(
-			verdict->snapshot, record->some_processes[i]);
-		snprintf(name, sizeof(name), "%s[%" PRIu64 "]",
-			p && p->comm ?
-				ttm_text_escape(p->comm, comm, sizeof(comm)) :
-				"-",
-			p ? p->pid : 0);
-		name_append(buffer, size, name);
-	}
+	for (i = 0; i < record->processes && i < DUMP_GROUP_SOME; i++)
+		name_append(buffer, size,
+			dump_process_name(verdict->snapshot,
+				record->some_processes[i], name));
 	more_append(buffer, size, record->processes);
 	return buffer;
 }

@@ -226,14 +226,19 @@ static void run_sync(struct script_run *run, const struct script_command *c)
 	load_process_wait(&run->child, LOAD_NEWS_SYNC, c->text ? c->text : "");
 }
 
+/* In slices: a load that is told to end does so without waiting for the rest. */
 static void run_sleep(struct script_run *run, const struct script_command *c)
 {
-	struct timespec left = { .tv_sec = (time_t)(c->numbers[0] / 1000),
-		.tv_nsec = (long)(c->numbers[0] % 1000) * 1000000 };
+	uint64_t left_ms = c->numbers[0], slice_ms;
+	struct timespec left;
 
-	(void)run;
-	while (nanosleep(&left, &left) < 0)
-		;
+	for (; left_ms && !ttm_word_load(&run->child.truth->stop);
+		left_ms -= slice_ms) {
+		slice_ms = left_ms < 100 ? left_ms : 100;
+		left = (struct timespec){ .tv_nsec = (long)slice_ms * 1000000 };
+		while (nanosleep(&left, &left) < 0)
+			;
+	}
 }
 
 static void run_exit(struct script_run *run, const struct script_command *c)

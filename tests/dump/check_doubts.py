@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: check_doubts.py TTMEMD TTMEM-LOAD SNAPDUMP CALLS TTMEM-DUMP [CHECK...]
+
+No data is never "no leaks": nobody serves, or serves not all, or does not move; who was
+asked for is not known; something was lost.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import dumps
+from dumps import has, has_not, run
+from gates import CLEAN, LEAK, LEAKED, gate, left, summary, verdict
+import serve
+
+
+def check_no_data(place):
+    """Never "no leaks": gate() looks for that."""
+    has(gate(place, status=3), 'no current data')
+    serve.expect('unknown', verdict(place, status=3)['leaked_bytes'], None)
+    server = place.serve()
+    left(place, LEAK)
+    os.kill(server.pid, signal.SIGSTOP)
+    serve.wait_for('stale', lambda: has(gate(place, status=3)
+                                        if run_status(place) == 3 else '',
+                                        'does not move'))
+    os.kill(server.pid, signal.SIGCONT)
+    server.stop(signal.SIGKILL)
+    text = gate(place, status=3)
+    has(summary(text), 'ttmemd is gone: these figures are ', ' old',
+        f'{LEAKED} bytes leaked in 3 objects')
+    os.mkdir(f'{place.base}/none')
+    gate(place, '--dir', f'{place.base}/none', status=3)
+
+
+def run_status(place):
+    return subprocess.run([dumps.PROGRAM, 'check'], check=False,
+                          env=place.environment(),
+                          capture_output=True).returncode
+
+
+def check_incomplete(place):
+    place.serve()
+    left(place, CLEAN)
+    gate(place)
+    folder = f'{place.base}/ttmem-{os.getuid()}'
+    with open(f'{folder}/lost', 'wb') as file:
+        for word in (1, 5, 4096, 0):
+            file.write(word.to_bytes(8, 'little'))
+    os.chmod(f'{folder}/lost', 0o600)
+    serve.wait_for('incomplete', lambda: serve.expect(
+        'status', run_status(place), 4))
+    has(gate(place, status=4), 'incomplete: ', 'at least 5 objects')
+    # A baseline is not made of half of it.
+    path = f'{place.files}/baseline'
+    gate(place, '--baseline', path, '--update-baseline', status=4)
+    serve.expect('written', os.path.exists(path), False)
+    left(place, LEAK)
+    has(summary(gate(place, status=23)), 'bytes leaked', 'data incomplete')
+
+
+def check_untracked(place):
+    place.serve()
+    left(place, CLEAN)
+    dumps.mark_untracked(place)
+    serve.wait_for('incomplete', lambda: serve.expect(
+        'status', run_status(place), 4))
+    has(gate(place, status=4), 'could not be tracked')
+
+
+def check_unserved(place):
+    """A second directory of ours, which another holds."""
+    place.serve()
+    left(place, CLEAN)
+    with dumps.held_directory(place):
+        serve.wait_for('not served', lambda: serve.expect(
+            'status', run_status(place), 4))
+        has(gate(place, status=4), 'does not serve a directory of yours')
+
+
+def check_dropped(place):
+    """The segment may not grow: events are lost, and counted."""
+    place.serve()
+    subprocess.run(['prlimit', '--fsize=400000', place.programs.load, '-q',
+                    '--events', '30000', '--live', '20000'],
+                   env=dict(place.environment(), TTMEM_ENABLED='1'),
+                   check=True)
+    has(gate(place, status=4), 'events lost', 'data incomplete')
+
+
+def check_nobody_of_that_name(place):
+    place.serve()
+    pid = left(place, CLEAN)
+    gate(place, '--pid', pid)
+    gate(place, '--wait-pid', pid)
+    gone = subprocess.Popen(['true'])
+    gone.wait()
+    for option in ('--pid', '--wait-pid'):
+        has(gate(place, option, gone.pid, status=3),
+            f'no data: process {gone.pid} never reported')
+    for device in ('0', '0-3', 'asic:1'):
+        gate(place, '--device', device)
+    for device, text in (('7', '7'), ('7-9', 'from 7 to 9'),
+                         ('asic:12ab', 'asic:12ab'),
+                         ('pci:01:00.0', 'pci:0000:01:00.0')):
+        has(gate(place, '--device', f'0,{device}', status=3),
+            f'no data: there is no device {text}')
+
+
+def check_right_after_the_end(place):
+    """ttmemd has not looked yet: that is waited for."""
+    place.serve()
+    for number in range(1, 11):
+        subprocess.run([place.programs.load, '-q', '--events', '10', '--leak',
+                        '1'], env=dict(place.environment(),
+                                       TTMEM_ENABLED='1'), check=True)
+        has(gate(place, '--ack', status=23), 'in 1 object (1 process')
+        has(gate(place), 'no leaks', f'{number} object')
+
+
+def check_zombie_is_waited_for(place):
+    """Who starts it waits for the check before it asks for its status."""
+    place.serve()
+    calls = place.calls()
+    calls('alloc 1 1000')
+    waiting = place.popen([dumps.PROGRAM, 'check', '--wait-pid',
+                           str(calls.pid)], stdout=subprocess.PIPE, text=True)
+    calls.process.stdin.close()
+    has(waiting.communicate(timeout=60)[0], 'orphaned dram',
+        '1000 bytes leaked in 1 object (1 process')
+    serve.expect('status', waiting.returncode, 23)
+
+
+def check_system(place):
+    """Root's ttmemd is asked for, and only the user's own is there."""
+    place.serve()
+    left(place, CLEAN)
+    gate(place)
+    has(gate(place, '--system', status=3), 'never started')
+
+
+def check_precedence(place):
+    """Where several apply: 2, 1, 3, 23, 5, 4; the summary names all."""
+    place.serve()
+    left(place, LEAK)
+    dumps.mark_untracked(place)
+    serve.wait_for('incomplete', lambda: has(
+        subprocess.run([dumps.PROGRAM, 'check'], env=place.environment(),
+                       capture_output=True, check=False,
+                       text=True).stdout, 'incomplete'))
+    parts = {3: 'no data: there is no mark', 23: 'bytes leaked',
+             5: 'limit exceeded', 4: 'data incomplete'}
+    no_mark = ('--since', 'none', '--pid')
+    limit = ('--max', 'dram=1')
+    quiet = ('--ignore-kind', 'dram,l1')
+    for options, status, named in (
+            ((*limit, *quiet), 5, (5, 4)), (quiet, 4, (4,)),
+            (limit, 23, (23, 5, 4)),
+            ((*limit, *no_mark[:2]), 3, (3, 23, 5, 4))):
+        has(summary(gate(place, *options, status=status)),
+            *(parts[n] for n in named))
+    done = run(place, 'check', *limit, *no_mark[:2], '-o', '/none/x',
+               status=1)
+    has(done.stderr, 'No such file', *parts.values())
+    run(place, 'check', *limit, '-o', '/none/x', '--errors-for', 'x',
+        status=2)
+    has_not(done.stdout, 'SUMMARY')
+
+
+def check_files_that_fail(place):
+    """What cannot be read or written is told, and the last line is there."""
+    place.serve()
+    left(place, CLEAN)
+    for options in (('--suppressions', '/none'), ('--suppressions', '/'),
+                    ('--baseline', '/none'), ('--baseline', '/'),
+                    ('--baseline', '/dev/null'), ('--from', '/none'),
+                    ('--from', '/'), ('--junit', '/none/x'),
+                    ('--junit', '/dev/full'), ('-o', '/dev/full'),
+                    ('--baseline', '/none/x', '--update-baseline'),
+                    ('--from', place.file('json', '{"schema_version":1'))):
+        done = run(place, 'check', *options, status=1)
+        lines = (done.stderr if '-o' in options else
+                 done.stdout).splitlines()
+        has(lines[-1], 'SUMMARY: ttmem: ')
+        has(done.stderr, 'ttmem-dump: ')
+    done = run(place, 'check', '--format', 'json', '--from', '/none',
+               status=1)
+    serve.expect('no document', done.stdout, '')
+    has(done.stderr, 'SUMMARY: ttmem: not checked')
+
+
+if __name__ == '__main__':
+    sys.exit(dumps.run_all(__doc__, (
+        check_no_data, check_incomplete, check_untracked, check_unserved,
+        check_dropped, check_nobody_of_that_name, check_right_after_the_end,
+        check_zombie_is_waited_for, check_system, check_precedence,
+        check_files_that_fail)))
