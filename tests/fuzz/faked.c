@@ -2,7 +2,9 @@
 #include "fuzz/faked.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +23,15 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t off);
 int __real_fstat(int fd, struct stat *st);
 int __wrap_fstat(int fd, struct stat *st);
 int __wrap_fstat64(int fd, struct stat *st);
+int __real_fstatat(int at, const char *name, struct stat *st, int flags);
+int __wrap_fstatat(int at, const char *name, struct stat *st, int flags);
+int __wrap_fstatat64(int at, const char *name, struct stat *st, int flags);
+int __real_openat(int at, const char *name, int flags, mode_t mode);
+int __wrap_openat(int at, const char *name, int flags, ...);
+int __wrap_openat64(int at, const char *name, int flags, ...);
+int __real_fcntl(int fd, int command, void *argument);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, ...);
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
 int __real_ppoll(struct pollfd *fds, nfds_t len, const struct timespec *timeout,
@@ -97,6 +108,98 @@ int __wrap_fstat64(int fd, struct stat *st)
 {
 	return __wrap_fstat(fd, st);
 }
+
+/* -- by name ------------------------------------------------------------------------ */
+
+static int named(const char *name)
+{
+	int i;
+
+	for (i = 0; faked.on && i < (int)FAKED_FILES; i++)
+		if (faked.files[i].name && !strcmp(faked.files[i].name, name))
+			return FAKED_FD + i;
+	return -1;
+}
+
+int __wrap_fstatat(int at, const char *name, struct stat *st, int flags)
+{
+	int fd = named(name), r;
+
+	if (fd < 0)
+		return __real_fstatat(at, name, st, flags);
+	r = __wrap_fstat(fd, st);
+	st->st_ino = faked.files[fd - FAKED_FD].replaced;
+	return r;
+}
+
+int __wrap_fstatat64(int at, const char *name, struct stat *st, int flags)
+{
+	return __wrap_fstatat(at, name, st, flags);
+}
+
+static mode_t mode_of(int flags, va_list *arguments)
+{
+	return flags & (O_CREAT | O_TMPFILE) ? va_arg(*arguments, mode_t) : 0;
+}
+
+int __wrap_openat(int at, const char *name, int flags, ...)
+{
+	int fd = named(name);
+	va_list arguments;
+	mode_t mode;
+
+	if (fd >= 0)
+		return fd;
+	va_start(arguments, flags);
+	mode = mode_of(flags, &arguments);
+	va_end(arguments);
+	return __real_openat(at, name, flags, mode);
+}
+
+int __wrap_openat64(int at, const char *name, int flags, ...)
+{
+	va_list arguments;
+	mode_t mode;
+
+	va_start(arguments, flags);
+	mode = mode_of(flags, &arguments);
+	va_end(arguments);
+	return __wrap_openat(at, name, flags, mode);
+}
+
+static int fcntl_do(int fd, int command, void *argument)
+{
+	struct faked_file *file = file_of(fd);
+
+	if (!file || command != F_GETLK)
+		return __real_fcntl(fd, command, argument);
+	((struct flock *)argument)->l_type = file->locked ? F_WRLCK : F_UNLCK;
+	return 0;
+}
+
+int __wrap_fcntl(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return fcntl_do(fd, command, argument);
+}
+
+int __wrap_fcntl64(int fd, int command, ...)
+{
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, command);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	return fcntl_do(fd, command, argument);
+}
+
+/* -- time --------------------------------------------------------------------------- */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 {

@@ -23,6 +23,10 @@ struct faked_file {
 	/* The next read gives this errno, or at most so many bytes. */
 	int error;
 	uint64_t most; /* 0: all */
+	/* Where openat() finds it, in any directory; NULL: nowhere. */
+	const char *name;
+	bool locked;   /* somebody holds a lock on it */
+	bool replaced; /* that name means another file by now */
 };
 
 struct faked {
