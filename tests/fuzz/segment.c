@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -754,6 +755,9 @@ static void target_end(void)
 static void target_begin(void)
 {
 	verbose = getenv("FUZZ_VERBOSE") != NULL;
+	/* What is large is taken from the heap, too: no page faults. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 28);
+	mallopt(M_TRIM_THRESHOLD, 1 << 28);
 	segment_bases_make(bases);
 	engine_begin();
 	atexit(target_end);
