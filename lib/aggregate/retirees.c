@@ -450,8 +450,8 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 static void share_assign(
 	struct ttm_output *output, struct ttm_retiree_share *share)
 {
-	struct ttm_chip *chip = ttm_chip_get(
-		&output->chips, &share->facts, share->published.logical);
+	struct ttm_chip *chip = ttm_chip_again(&output->chips, &share->facts,
+		share->published.logical, share->chip);
 
 	if (!chip || chip == share->chip)
 		return;
