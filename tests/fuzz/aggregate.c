@@ -34,8 +34,8 @@ enum {
 	FLAG_ONE_READER = 2, /* the same one in all rounds */
 	FLAG_PARSED = 4,     /* what was written is parsed: costs the most */
 	FLAG_STATUS = 8,
-	FLAG_DEAD = 16,      /* nobody holds the lock */
-	FLAG_WRITTEN = 32,   /* as JSON, the last of the snapshots */
+	FLAG_DEAD = 16,    /* nobody holds the lock */
+	FLAG_WRITTEN = 32, /* as JSON, the last of the snapshots */
 };
 
 enum {
@@ -338,8 +338,10 @@ static void round_do(uint32_t flags, bool last)
 		fuzz_fail("no reader");
 	if (now.input.flags & FLAG_STATUS) {
 		r = ttmem_reader_status(now.reader, &status);
-		if (r == 0 && (!status.reason[0] ||
-				!memchr(status.reason, 0, sizeof(status.reason))))
+		if (r == 0 &&
+			(!status.reason[0] ||
+				!memchr(status.reason, 0,
+					sizeof(status.reason))))
 			fuzz_fail("a status without a reason");
 	}
 	r = ttmem_reader_snapshot(now.reader, flags, &snapshot);
@@ -448,7 +450,9 @@ size_t fuzz_seed(unsigned n, uint8_t to[FUZZ_INPUT_MAX])
 	for (i = 0; i < 4; i++) {
 		struct fuzz_step *step = &input.steps[input.len++];
 
-		step->op = i == 1 ? FUZZ_ROUND : i == 2 ? FUZZ_LATER : FUZZ_EVENT;
+		step->op = i == 1 ? FUZZ_ROUND :
+			i == 2    ? FUZZ_LATER :
+				    FUZZ_EVENT;
 		step->how = 7;
 		step->at = 3;
 		step->value = i;

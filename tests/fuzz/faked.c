@@ -42,8 +42,10 @@ int __real_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __real_close(int fd);
 int __wrap_close(int fd);
-void __real_urcu_memb_call_rcu(struct rcu_head *head, void (*f)(struct rcu_head *));
-void __wrap_urcu_memb_call_rcu(struct rcu_head *head, void (*f)(struct rcu_head *));
+void __real_urcu_memb_call_rcu(
+	struct rcu_head *head, void (*f)(struct rcu_head *));
+void __wrap_urcu_memb_call_rcu(
+	struct rcu_head *head, void (*f)(struct rcu_head *));
 struct cds_lfht *__real__cds_lfht_new(unsigned long init, unsigned long min,
 	unsigned long max, int flags, const struct cds_lfht_mm_type *mm,
 	const struct rcu_flavor_struct *flavor, pthread_attr_t *attr);
@@ -246,9 +248,11 @@ static struct {
 } reclaims[64];
 static size_t reclaims_len;
 
-void __wrap_urcu_memb_call_rcu(struct rcu_head *head, void (*f)(struct rcu_head *))
+void __wrap_urcu_memb_call_rcu(
+	struct rcu_head *head, void (*f)(struct rcu_head *))
 {
-	if (!faked.on || reclaims_len == sizeof(reclaims) / sizeof(reclaims[0])) {
+	if (!faked.on ||
+		reclaims_len == sizeof(reclaims) / sizeof(reclaims[0])) {
 		__real_urcu_memb_call_rcu(head, f);
 		return;
 	}

@@ -150,8 +150,10 @@ static uint64_t place_off(const struct fuzz_step *step)
 		return control_off(step->index % 8) + step->word % 3 * 8;
 	case 5:
 	case 6:
-		return TTM_DEVICES_OFF + step->index % (base->devices_len + 2) *
-			sizeof(struct ttm_device) + step->word % 128 * 8;
+		return TTM_DEVICES_OFF +
+			step->index % (base->devices_len + 2) *
+			sizeof(struct ttm_device) +
+			step->word % 128 * 8;
 	case 7:
 		return TTM_FAILURES_OFF + step->index % TTM_FAILURES_KEPT * 64 +
 			step->word % 8 * 8;
@@ -458,8 +460,8 @@ static void work_is_bounded(void)
 		TTM_SLOTS_PER_EXTENT * (sizeof(struct ttm_place) + 16);
 
 	if (file->bytes_read > ROUND_BYTES(now.base->size + BASE_MORE))
-		fuzz_fail("a round has read %" PRIu64 " bytes",
-			file->bytes_read);
+		fuzz_fail(
+			"a round has read %" PRIu64 " bytes", file->bytes_read);
 	if (verbose)
 		fprintf(stderr, "round: %" PRIu64 " reads, %" PRIu64 " bytes\n",
 			file->reads, file->bytes_read);
@@ -485,7 +487,8 @@ static void quarantine_is_visible(void)
 	if (!now.told || !row || !row->reason[0] ||
 		!memchr(row->reason, 0, sizeof(row->reason)))
 		fuzz_fail("a quarantine without a reason");
-	if (process->row || rows_used(TTM_TABLE_PROCESSES) !=
+	if (process->row ||
+		rows_used(TTM_TABLE_PROCESSES) !=
 			rows_at_rest[TTM_TABLE_PROCESSES])
 		fuzz_fail("in quarantine, and shown");
 }
@@ -569,8 +572,8 @@ static void distributions_skip(void)
 	for (chip = engine->output.chips.first; chip; chip = chip->next)
 		for (figure = 0; figure < TTMEM_FIGURES; figure++)
 			for (kind = 0; kind < 2; kind++)
-				chip->distributions[figure][kind].changed =
-					false;
+				chip->distributions[figure][kind]
+					.changed = false;
 }
 
 static void phase_next(void)
@@ -709,8 +712,8 @@ static void good_begin(void)
 	faked.files[GOOD_FILE].bytes = bases[BASE_GOOD].bytes;
 	faked.files[GOOD_FILE].size = bases[BASE_GOOD].size;
 	memcpy(&good->header, bases[BASE_GOOD].bytes, sizeof(good->header));
-	if (ttm_header_check(&good->header, bases[BASE_GOOD].size,
-		    good->reason) != 0 ||
+	if (ttm_header_check(
+		    &good->header, bases[BASE_GOOD].size, good->reason) != 0 ||
 		!ttm_registry_add(registry, good))
 		fuzz_fail("the good process: %s", good->reason);
 }

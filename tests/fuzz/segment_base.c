@@ -154,12 +154,12 @@ static void base_survey(struct segment_base *base)
 	const size_t live = offsetof(struct ttm_header, live);
 	uint32_t i;
 
-	base->lanes_len = (uint32_t)word_at(base,
-		live + offsetof(struct ttm_header_live, lanes_len));
-	base->blocks_len = (uint32_t)word_at(base,
-		live + offsetof(struct ttm_header_live, blocks_len));
-	base->devices_len = (uint32_t)word_at(base,
-		live + offsetof(struct ttm_header_live, devices_len));
+	base->lanes_len = (uint32_t)word_at(
+		base, live + offsetof(struct ttm_header_live, lanes_len));
+	base->blocks_len = (uint32_t)word_at(
+		base, live + offsetof(struct ttm_header_live, blocks_len));
+	base->devices_len = (uint32_t)word_at(
+		base, live + offsetof(struct ttm_header_live, devices_len));
 	if (base->lanes_len > BASE_LANES)
 		fuzz_fail("a base has %u lanes", base->lanes_len);
 	for (i = 0; i < base->lanes_len; i++)

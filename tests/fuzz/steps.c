@@ -13,9 +13,9 @@ static const uint8_t ops[16] = { FUZZ_STORE, FUZZ_STORE, FUZZ_STORE, FUZZ_STORE,
 
 static const uint64_t interesting[] = { 0, 1, 2, 3, 7, 8, 15, 16, 63, 64, 127,
 	255, 256, 1023, 1024, 2047, 2048, 2049, 4095, 4096, 8191, 8192, 65535,
-	65536, 0xffffff, 1u << 24, 1u << 31, UINT32_MAX, 1ull << 32,
-	1ull << 46, (1ull << 46) - 1, (1ull << 56) - 1, 1ull << 56, 1ull << 62,
-	INT64_MAX, 1ull << 63, UINT64_MAX - 2048, UINT64_MAX - 1, UINT64_MAX };
+	65536, 0xffffff, 1u << 24, 1u << 31, UINT32_MAX, 1ull << 32, 1ull << 46,
+	(1ull << 46) - 1, (1ull << 56) - 1, 1ull << 56, 1ull << 62, INT64_MAX,
+	1ull << 63, UINT64_MAX - 2048, UINT64_MAX - 1, UINT64_MAX };
 
 #define INTERESTING (sizeof(interesting) / sizeof(interesting[0]))
 
@@ -151,8 +151,8 @@ static void step_change(struct fuzz_step *step, uint64_t *random)
 	}
 }
 
-static void step_insert(struct fuzz_input *input, size_t at,
-	const struct fuzz_step *step)
+static void step_insert(
+	struct fuzz_input *input, size_t at, const struct fuzz_step *step)
 {
 	if (input->len == FUZZ_STEPS_MAX)
 		return;

@@ -47,7 +47,8 @@ struct fuzz_input {
 };
 
 /* Any bytes; what is too long is left out. */
-void fuzz_decode(const uint8_t *data, size_t size, struct fuzz_input *ret_input);
+void fuzz_decode(
+	const uint8_t *data, size_t size, struct fuzz_input *ret_input);
 
 /* Returns the size; at most FUZZ_INPUT_MAX. */
 size_t fuzz_encode(const struct fuzz_input *input, uint8_t *to);
