@@ -305,6 +305,9 @@ static void document_is_sound(const struct ttmem_snapshot *snapshot)
 		fuzz_fail("what was written is no document: %s", error);
 	if (ttmem_snapshot_write(parsed, text_add, &again) != 0)
 		fuzz_fail("a parsed snapshot cannot be written");
+	if (verbose)
+		fprintf(stderr, "%.*s%.*s", (int)once.size, once.bytes,
+			(int)again.size, again.bytes);
 	if (once.size != again.size ||
 		memcmp(once.bytes, again.bytes, once.size) != 0)
 		fuzz_fail("written again it is another document");
