@@ -9,6 +9,16 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size,
 	const uint8_t *two, size_t two_size, uint8_t *out, size_t max,
 	unsigned seed);
 
+/* As many steps as there is room for. */
+static size_t input_end(struct fuzz_input *input, uint8_t *to, size_t max)
+{
+	size_t room = (max - FUZZ_HEAD_SIZE) / FUZZ_STEP_SIZE;
+
+	if (input->len > room)
+		input->len = room;
+	return fuzz_encode(input, to);
+}
+
 size_t LLVMFuzzerCustomMutator(
 	uint8_t *data, size_t size, size_t max, unsigned seed)
 {
@@ -16,11 +26,11 @@ size_t LLVMFuzzerCustomMutator(
 	struct fuzz_input input;
 
 	/* Values that it saw compared are its own to know. */
-	if (fuzz_random(&random) % 3 == 0 || max < FUZZ_INPUT_MAX)
+	if (fuzz_random(&random) % 3 == 0 || max < FUZZ_HEAD_SIZE)
 		return LLVMFuzzerMutate(data, size, max);
 	fuzz_decode(data, size, &input);
 	fuzz_change(&input, &random);
-	return fuzz_encode(&input, data);
+	return input_end(&input, data, max);
 }
 
 /* Steps of the one, then steps of the other. */
@@ -32,7 +42,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size,
 	struct fuzz_input a, b;
 	size_t from, i;
 
-	if (max < FUZZ_INPUT_MAX)
+	if (max < FUZZ_HEAD_SIZE)
 		return 0;
 	fuzz_decode(one, one_size, &a);
 	fuzz_decode(two, two_size, &b);
@@ -40,5 +50,5 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *one, size_t one_size,
 	from = b.len ? fuzz_random(&random) % b.len : 0;
 	for (i = from; i < b.len && a.len < FUZZ_STEPS_MAX; i++)
 		a.steps[a.len++] = b.steps[i];
-	return fuzz_encode(&a, out);
+	return input_end(&a, out, max);
 }

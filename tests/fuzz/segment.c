@@ -29,6 +29,7 @@
 #define GOOD_FILE 1u
 #define STORES_MAX 2048u
 #define ROUND_NS (11 * MS)
+#define ROUNDS_MAX 6u
 #define LAST_ROUNDS 12u
 #define CHECKSUM_OFF offsetof(struct ttm_header_const, checksum)
 /* What one round may read of a file, whatever it says. */
@@ -40,8 +41,8 @@ enum {
 	FLAG_DIES = 4,
 	FLAG_RELOADED = 8, /* that file is read once more */
 	FLAG_LINES = 16,   /* events are told one by one */
-	FLAG_CUT = 32,     /* distributions are published at the end */
-	FLAG_SLOW = 64,    /* processes are counted when it is time */
+	FLAG_SLOW = 32,    /* processes are counted when it is time */
+	FLAG_CUT = 192,    /* distributions are published */
 };
 
 enum phase {
@@ -304,14 +305,16 @@ static void step_do(const struct fuzz_step *step)
 static uint64_t steps_do(void)
 {
 	static const uint64_t spans[16] = { 0, MS / 10, MS, 2 * MS, 5 * MS,
-		11 * MS, 11 * MS, 11 * MS, 11 * MS, 20 * MS, 30 * MS, 60 * MS,
-		110 * MS, 260 * MS, 1100 * MS, 13000 * MS };
+		11 * MS, 11 * MS, 11 * MS, 11 * MS, 11 * MS, 12 * MS, 20 * MS,
+		30 * MS, 60 * MS, 110 * MS, 260 * MS };
 	const struct fuzz_step *step;
 
 	while (now.cursor < now.input.len) {
 		step = &now.input.steps[now.cursor++];
 		if (step->op == FUZZ_ROUND)
-			return spans[step->value % 16];
+			/* A second is much work: for all the chips. */
+			return (step->how & 15) == 15 ? 1100 * MS :
+							spans[step->value % 16];
 		if (step->op == FUZZ_LATER) {
 			now.later = step->at + 1u;
 			return ROUND_NS;
@@ -582,8 +585,6 @@ static void phase_next(void)
 	switch (now.phase) {
 	case PHASE_STEPS:
 		now.phase = PHASE_DEATH;
-		if (!(now.input.flags & FLAG_CUT))
-			distributions_skip();
 		if (now.attached && (now.input.flags & FLAG_DIES))
 			now.attached->fate = TTM_FATE_DEAD;
 		break;
@@ -620,7 +621,8 @@ static bool phase_is_over(void)
 {
 	switch (now.phase) {
 	case PHASE_STEPS:
-		return now.cursor >= now.input.len && !now.later;
+		return (now.cursor >= now.input.len && !now.later) ||
+			now.rounds > ROUNDS_MAX;
 	case PHASE_DEATH:
 		return !(now.input.flags & FLAG_DIES) || !attached_is_there() ||
 			now.rounds >= 3;
@@ -646,9 +648,9 @@ static void engine_waits(void)
 	now.rounds++;
 	while (now.phase != PHASE_END && phase_is_over())
 		phase_next();
+	if ((now.input.flags & FLAG_CUT) != FLAG_CUT)
+		distributions_skip();
 	if (now.phase == PHASE_END) {
-		if (!(now.input.flags & FLAG_CUT))
-			distributions_skip();
 		engine->stop = 1;
 		return;
 	}
@@ -825,7 +827,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t fuzz_seed(unsigned n, uint8_t to[FUZZ_INPUT_MAX])
 {
 	static const uint8_t flags[] = { 0, FLAG_DIES, FLAG_SERVED | FLAG_DIES,
-		FLAG_SERVED | FLAG_DIES | FLAG_RELOADED, FLAG_LINES };
+		FLAG_SERVED | FLAG_DIES | FLAG_RELOADED, FLAG_LINES,
+		FLAG_CUT | FLAG_SLOW };
 	struct fuzz_input input;
 	uint64_t random = n;
 	unsigned i;
