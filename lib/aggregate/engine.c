@@ -356,7 +356,9 @@ static void publish_error_tell(struct ttm_engine *engine, int error)
 	if (error == engine->publish_error)
 		return;
 	if (error)
-		ttm_engine_log(engine, LOG_ERR, "cannot publish: %s",
+		ttm_engine_log(engine, LOG_ERR,
+			"cannot publish all: %s; what does not fit into the "
+			"aggregate there is, is left out",
 			strerror(-error));
 	else
 		ttm_engine_log(engine, LOG_NOTICE, "publishing again");
