@@ -14,6 +14,7 @@
 #include "aggregate/publish.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -243,12 +244,21 @@ static int file_replace(struct ttm_publisher *publisher,
 	return 0;
 }
 
-/* Somebody may have removed it: at a user's last logout, logind does. */
-static bool file_has_name(const struct ttm_publish_file *file)
+/*
+ * Somebody may have removed it: at a user's last logout, logind does. Or the
+ * directory is another one by now.
+ */
+static bool file_has_name(const struct ttm_publisher *publisher)
 {
-	struct stat st;
+	struct stat own, named;
 
-	return fstat(file->fd, &st) < 0 || st.st_nlink != 0;
+	return fstat(publisher->file.fd, &own) < 0 ||
+		(own.st_nlink != 0 &&
+			fstatat(publisher->config.directory_fd,
+				TTM_AGGREGATE_FILE, &named,
+				AT_SYMLINK_NOFOLLOW) == 0 &&
+			named.st_ino == own.st_ino &&
+			named.st_dev == own.st_dev);
 }
 
 /* Of space, memory or descriptors: who has none for another file may have one. */
@@ -269,7 +279,7 @@ static void publish_part(struct ttm_publisher *publisher,
 	struct ttm_publish_objects *objects = &publisher->objects;
 	uint64_t unlisted[2] = { 0, 0 };
 
-	if (!file->header || !file_has_name(file))
+	if (!file->header || !file_has_name(publisher))
 		return;
 	if (file->layout != ttm_image_layout(image))
 		unlisted[0] = ttm_image_beyond(image, file->tables);
@@ -292,7 +302,7 @@ static bool file_fits(
 	return file->header && file->layout == ttm_image_layout(image) &&
 		ttm_publish_objects_len(&publisher->objects) <=
 		file->objects_capacity &&
-		file_has_name(file);
+		file_has_name(publisher);
 }
 
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,

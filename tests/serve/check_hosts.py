@@ -155,9 +155,20 @@ def check_aggregate_that_cannot_grow(place):
         server.process.send_signal(signal.SIGCONT)
         says(server, 'No space left')
         serve.expect('it runs', server.process.poll(), None)
-        source = place.snapshot()['info']['source']
-        print(f'   meanwhile the source is {source}; '
-              f'{server.said().splitlines()[-1]}')
+
+        def short(snapshot):
+            serve.expect('source', snapshot['info']['source'], 'ok')
+            unlisted = snapshot['health']['objects_unlisted']
+            if unlisted < 50000:
+                serve.fail(f'{unlisted} objects are left out')
+            serve.expect('objects', unlisted + len(snapshot['objects']),
+                         sum(p['objects'] for p in snapshot['processes']))
+            # Sums need no rows.
+            for truth in (load.truth, crowd.truth):
+                serve.same_process(snapshot, truth['processes'][0])
+        place.sees('what fits', short, '--objects')
+        load.go()
+        place.sees('it goes on', short, '--objects')
         ballast.drop()
         begin = time.monotonic()
         place.settled('with room', load, crowd)
@@ -303,12 +314,44 @@ def check_everything_of_a_user_is_removed(place):
     calls('alloc 2 2000')
     place.sees('files are removed', lambda s: has(
         s, calls.pid, 'reporting', 2), user=USER)
-    # Without its directory there is nowhere to publish: it says so.
+    # And its directory.
     shutil.rmtree(folder)
-    says(server, 'cannot publish')
     calls('alloc 3 3000')
+    place.sees('the directory is removed', lambda s: has(
+        s, calls.pid, 'reporting', 3), user=USER)
+    says(server, 'was removed; publishing in')
+    other = place.calls(user=USER)
+    other('alloc 1 500')
+
+    def both(snapshot):
+        has(snapshot, calls.pid, 'reporting', 3)
+        has(snapshot, other.pid, 'reporting', 1)
+        serve.expect('figures', snapshot['devices'][0]['dram_use'], 6500)
+    place.sees('both', both, user=USER)
+    # Renamed, it is another one's as well.
+    os.rename(folder, f'{place.base}/elsewhere')
+    calls('alloc 4 4000')
+    place.sees('the directory is moved away', lambda s: has(
+        s, calls.pid, 'reporting', 4), user=USER)
     calls.end()
-    serve.expect('status: nobody has its last words', server.stop(), 1)
+    other.end()
+    serve.expect('status', server.stop(), 0)
+
+
+def check_home_of_a_system_is_removed(place):
+    """Root's makes ttmem-system anew, with its lock."""
+    server = place.serve(mode='system')
+    folder = f'{place.base}/ttmem-system'
+    calls = place.calls(user=USER)
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, calls.pid, 'reporting', 1))
+    shutil.rmtree(folder)
+    calls('alloc 2 2000')
+    place.sees('anew', lambda s: has(s, calls.pid, 'reporting', 2))
+    second = serve.Server(place, ('--mode', 'system'))
+    serve.expect('a second one', second.process.wait(serve.PATIENCE_S), 1)
+    calls.end()
+    serve.expect('status', server.stop(), 0)
 
 
 # -- /proc --------------------------------------------------------------------
@@ -410,6 +453,7 @@ NEED = {
     check_start_without_room: MOUNT,
     check_segments_are_removed: ('true',),
     check_everything_of_a_user_is_removed: ('true',),
+    check_home_of_a_system_is_removed: ('true',),
     check_hidden_proc: ('unshare', '--mount', 'mount', '-t', 'proc', '-o',
                         'hidepid=2', 'proc', '/proc'),
     check_no_proc: MOUNT,
