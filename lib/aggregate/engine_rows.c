@@ -13,7 +13,7 @@
 
 /* -- directories ------------------------------------------------------------------ */
 
-#define RETRY_INTERVAL_NS 10000000000ull
+#define RETRY_INTERVAL_NS 2000000000ull
 #define COUNT_NS 1000000000ull
 
 void ttm_engine_retirees(struct ttm_engine *engine,
@@ -21,6 +21,11 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 {
 	int r;
 
+	if (directory->retirees &&
+		ttm_retirees_are_behind(directory->retirees)) {
+		ttm_retirees_forget(directory->retirees, &engine->output);
+		ttm_retirees_close(&directory->retirees);
+	}
 	/* relaxed: the lock that it tells of is the kernel's */
 	if (directory->retirees || ttm_directory_is_gone(directory) ||
 		ttm_load(&directory->state) != TTM_DIRECTORY_SERVED)
