@@ -327,8 +327,10 @@ def rows_of(snapshot, control):
     """All that is shown of the one that is right, and of its device."""
     process = dict(snapshot.process(control.pid))
     device = snapshot.device(chip_id='0x1')
+    # It is silent after a while.
+    is_alive = process['state'] in ('reporting', 'silent')
     return (process['events'], process['missed'], process['objects'],
-            process['anomalies'], process['state'],
+            process['anomalies'], is_alive,
             [share['figures'] for share in
              snapshot.of_process('shares', control.pid)],
             device['figures'], device['processes'], device['dram_use'],
