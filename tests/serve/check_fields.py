@@ -314,6 +314,17 @@ class Crowd:
                 os.kill(pid, signal.SIGKILL)
 
 
+def stop(process):
+    """Until every thread of it stands still."""
+    def stands():
+        for path in glob.glob(f'/proc/{process.pid}/task/*/stat'):
+            with open(path, encoding='ascii') as file:
+                serve.expect(path, file.read().rpartition(')')[2].split()[0],
+                             'T')
+    process.send_signal(signal.SIGSTOP)
+    serve.wait_for('it stands still', stands)
+
+
 def segment_change(place, pid, change):
     path, = glob.glob(f'{place.base}/ttmem-*/p.{pid}.*')
     segment = Segment(path)
@@ -370,7 +381,7 @@ def check_every_field(place):
     place.settled('before', control)
     right = rows_of(place.snapshot(), control)
     # All that is wrong is wrong from the first look on.
-    server.process.send_signal(signal.SIGSTOP)
+    stop(server.process)
     crowd = Crowd(place, len(CASES))
     for pid, (_, change, _, _) in zip(crowd.pids, CASES):
         segment_change(place, pid, change)
