@@ -13,6 +13,9 @@
 const char *ttm_bytes_text(
 	uint64_t bytes, char buffer[static TTM_BYTES_TEXT_SIZE]);
 
+/* Bytes of the UTF-8 character that `text` begins with, and its code; 0: none. */
+size_t ttm_utf8_decode(const char *text, uint32_t *ret_code);
+
 /*
  * A copy that is safe on a terminal: control characters, those that turn the
  * direction of text, backslashes and what is not UTF-8 become \xNN, and what does not fit is cut between characters. Returns

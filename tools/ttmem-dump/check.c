@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "common/error.h"
+#include "common/process.h"
 #include "out.h"
 #include "proc.h"
 
@@ -78,7 +79,7 @@ static bool process_is_listed(struct dump_source *source, uint64_t pid)
 
 static void process_wait(struct dump_source *source, uint64_t pid)
 {
-	uint64_t start_time = dump_proc_start_time(pid), end;
+	uint64_t start_time = ttm_proc_start_time(pid), end;
 
 	while (start_time && dump_proc_is_gone(pid, start_time) == DUMP_NO)
 		pause_poll();

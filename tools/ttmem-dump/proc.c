@@ -13,6 +13,8 @@
 
 #include <ttmem/ttmem.h>
 
+#include "common/process.h"
+
 #define PATH_SIZE 64u
 
 static FILE *proc_open(uint64_t pid, const char *name)
@@ -24,32 +26,9 @@ static FILE *proc_open(uint64_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-uint64_t dump_proc_start_time(uint64_t pid)
-{
-	FILE *file = proc_open(pid, "stat");
-	char stat[1024];
-	size_t length;
-	char *at;
-	int field;
-
-	if (!file)
-		return 0;
-	length = fread(stat, 1, sizeof(stat) - 1, file);
-	fclose(file);
-	stat[length] = '\0';
-	/* Counted behind the name, which may hold any byte. */
-	at = strrchr(stat, ')');
-	for (field = 2; at && field < 22; field++) {
-		at = strchr(at, ' ');
-		if (at)
-			at++;
-	}
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time)
 {
-	uint64_t now = dump_proc_start_time(pid);
+	uint64_t now = ttm_proc_start_time(pid);
 
 	if (now && start_time)
 		return now != start_time ? DUMP_YES : DUMP_NO;
@@ -151,19 +130,6 @@ enum dump_answer dump_proc_environment(
 	free(entry);
 	fclose(file);
 	return answer;
-}
-
-uint64_t dump_proc_pid_namespace(uint64_t pid)
-{
-	char path[PATH_SIZE];
-	struct stat st;
-
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%llu/ns/pid",
-			(unsigned long long)pid);
-	else
-		snprintf(path, sizeof(path), "/proc/self/ns/pid");
-	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
 bool dump_boot_id(uint8_t ret_id[16])
