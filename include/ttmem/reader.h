@@ -228,6 +228,9 @@ struct ttmem_health_row {
 	uint64_t inotify; /* flag: 0 means scanning only */
 	uint64_t restarts;
 	uint64_t started_ns;
+	/* Left out of this snapshot: ttmemd has no room for a larger file. */
+	uint64_t rows_unlisted;
+	uint64_t objects_unlisted;
 };
 
 struct ttmem_directory_row {

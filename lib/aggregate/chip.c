@@ -208,6 +208,15 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 	return chip;
 }
 
+struct ttm_chip *ttm_chip_again(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint64_t logical,
+	struct ttm_chip *known)
+{
+	if (known && chip_find(chips, facts, logical) == known)
+		return known;
+	return ttm_chip_get(chips, facts, logical);
+}
+
 struct ttm_chip *ttm_chip_see(
 	struct ttm_chips *chips, const struct ttm_device_facts *facts)
 {

@@ -62,6 +62,15 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 	const struct ttm_device_facts *facts, uint64_t logical);
 
 /*
+ * The same for a place that points to `known` and has told its facts before: they
+ * are taken only if they mean another chip now. Two who tell different addresses of
+ * one chip would else take turns for ever.
+ */
+struct ttm_chip *ttm_chip_again(struct ttm_chips *chips,
+	const struct ttm_device_facts *facts, uint64_t logical,
+	struct ttm_chip *known);
+
+/*
  * The same for a device that the driver has, which has no logical id: what processes
  * told stays as they told it. NULL if neither chip id nor PCI address is known, or
  * without memory.

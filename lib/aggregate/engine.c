@@ -34,6 +34,8 @@
 #define ASLEEP_SHARE 200u
 #define ASLEEP_LEAST_NS (50 * MS)
 #define ASLEEP_MOST_NS (400 * MS)
+/* Two are enough to settle identities; what is not goes on with the next one. */
+#define PASSES_MOST 4u
 #define IDLE_COST_NS 2000u /* before it was measured */
 
 void ttm_engine_log(
@@ -134,8 +136,10 @@ static void identities_settle(struct ttm_engine *engine)
 	struct ttm_directory *directory;
 	struct ttm_attached *attached;
 	struct ttm_cursor cursor;
+	unsigned pass;
 
-	while (output->chips.identities_changed) {
+	for (pass = 0; output->chips.identities_changed && pass < PASSES_MOST;
+		pass++) {
 		output->chips.identities_changed = false;
 		engine->sweep_ns = 0; /* they may have something to show */
 		ttm_registry_for_each(engine->config.registry, &cursor,
@@ -352,7 +356,9 @@ static void publish_error_tell(struct ttm_engine *engine, int error)
 	if (error == engine->publish_error)
 		return;
 	if (error)
-		ttm_engine_log(engine, LOG_ERR, "cannot publish: %s",
+		ttm_engine_log(engine, LOG_ERR,
+			"cannot publish all: %s; what does not fit into the "
+			"aggregate there is, is left out",
 			strerror(-error));
 	else
 		ttm_engine_log(engine, LOG_NOTICE, "publishing again");

@@ -13,7 +13,7 @@
 
 /* -- directories ------------------------------------------------------------------ */
 
-#define RETRY_INTERVAL_NS 10000000000ull
+#define RETRY_INTERVAL_NS 2000000000ull
 #define COUNT_NS 1000000000ull
 
 void ttm_engine_retirees(struct ttm_engine *engine,
@@ -21,6 +21,11 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 {
 	int r;
 
+	if (directory->retirees &&
+		ttm_retirees_are_behind(directory->retirees)) {
+		ttm_retirees_forget(directory->retirees, &engine->output);
+		ttm_retirees_close(&directory->retirees);
+	}
 	/* relaxed: the lock that it tells of is the kernel's */
 	if (directory->retirees || ttm_directory_is_gone(directory) ||
 		ttm_load(&directory->state) != TTM_DIRECTORY_SERVED)
@@ -44,6 +49,8 @@ static void directory_show(
 	struct ttm_directory_row row;
 	uint64_t ref = ttm_output_directory(&engine->output, directory);
 
+	if (!ref)
+		return; /* no memory: the next look tries again */
 	memset(&row, 0, sizeof(row));
 	/* relaxed throughout: each word is for display by itself */
 	row.state = ttm_load(&directory->state);
@@ -98,12 +105,25 @@ static void processes_count(struct ttm_engine *engine, uint64_t now_ns)
 	}
 }
 
+/*
+ * Asked of the registry itself: processes are counted now and then, and one that is
+ * in quarantine from its first moment on wakes nobody.
+ */
+static bool directory_is_empty(
+	struct ttm_engine *engine, const struct ttm_directory *directory)
+{
+	struct ttm_attached *attached;
+	struct ttm_cursor cursor;
+
+	ttm_registry_for_each(engine->config.registry, &cursor,
+		attached) if (attached->directory == directory) return false;
+	return true;
+}
+
 /* Nothing is attached in it any more, and its file went with it. */
 static void directory_forget(
 	struct ttm_engine *engine, struct ttm_directory *directory)
 {
-	if (ttm_load(&directory->released))
-		return; /* relaxed: our own word */
 	if (directory->retirees)
 		ttm_retirees_forget(directory->retirees, &engine->output);
 	ttm_retirees_close(&directory->retirees);
@@ -124,7 +144,8 @@ void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns)
 		ttm_engine_retirees(engine, directory, now_ns);
 		if (!ttm_directory_is_gone(directory))
 			directory_show(engine, directory);
-		else if (!directory->processes)
+		else if (!ttm_load(&directory->released) && /* relaxed: ours */
+			directory_is_empty(engine, directory))
 			directory_forget(engine, directory);
 	}
 }

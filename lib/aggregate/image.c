@@ -242,6 +242,51 @@ void ttm_image_tables(const struct ttm_image *image,
 		};
 }
 
+void ttm_image_tables_within(const struct ttm_image *image,
+	const struct ttm_table within[TTM_TABLES_MAX],
+	struct ttm_table ret_tables[TTM_TABLES_MAX])
+{
+	unsigned i;
+
+	for (i = 0; i < TTM_TABLES_MAX; i++) {
+		ret_tables[i] = within[i];
+		if (!within[i].id)
+			continue;
+		ret_tables[i].len = image->tables[within[i].id].len;
+		if (ret_tables[i].len > within[i].capacity)
+			ret_tables[i].len = within[i].capacity;
+	}
+}
+
+static uint64_t self_at(
+	const struct ttm_image *image, enum ttm_table_id id, size_t index)
+{
+	const void *row = ttm_image_at(image, id, index);
+	uint64_t self = 0;
+
+	if (row)
+		memcpy(&self, row, sizeof(self));
+	return self;
+}
+
+uint64_t ttm_image_beyond(const struct ttm_image *image,
+	const struct ttm_table within[TTM_TABLES_MAX])
+{
+	uint64_t beyond = 0, row;
+	unsigned i;
+
+	for (i = 0; i < TTM_TABLES_MAX; i++)
+		for (row = within[i].capacity;
+			row < ttm_image_len(image, within[i].id); row++)
+			beyond += self_at(image, within[i].id, row) != 0;
+	return beyond;
+}
+
+uint64_t ttm_image_first(const struct ttm_image *image, enum ttm_table_id id)
+{
+	return self_at(image, id, 0);
+}
+
 void ttm_image_forget(struct ttm_image *image)
 {
 	size_t page, end;

@@ -25,6 +25,19 @@ size_t ttm_image_size(const struct ttm_image *image);
 void ttm_image_tables(const struct ttm_image *image,
 	struct ttm_table ret_tables[TTM_TABLES_MAX]);
 
+/* The same for a copy that has `within`: rows that have a place there. */
+void ttm_image_tables_within(const struct ttm_image *image,
+	const struct ttm_table within[TTM_TABLES_MAX],
+	struct ttm_table ret_tables[TTM_TABLES_MAX]);
+
+/* Rows in use that have none there. */
+uint64_t ttm_image_beyond(const struct ttm_image *image,
+	const struct ttm_table within[TTM_TABLES_MAX]);
+
+/* The reference of row 0 of a table, 0: unused. */
+uint64_t ttm_image_first(
+	const struct ttm_image *image, enum ttm_table_id table);
+
 /* Both copies lack everything: they are those of a new file, all zero. */
 void ttm_image_forget(struct ttm_image *image);
 

@@ -169,14 +169,9 @@ static void share_fill(const struct ttm_process *process, uint32_t entry,
 	}
 }
 
-static void part_assign(struct ttm_output *output, struct ttm_part *part)
+static void part_move(
+	struct ttm_output *output, struct ttm_part *part, struct ttm_chip *chip)
 {
-	struct ttm_chip *chip;
-
-	if (!part->ready)
-		return;
-	chip = ttm_chip_get(&output->chips, &part->device.facts,
-		TTM_DEVICE_LOGICAL(part->device.head));
 	if (!chip || chip == part->chip)
 		return;
 	if (part->chip && part->row) {
@@ -197,7 +192,14 @@ void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 	uint32_t i;
 
 	for (i = 0; i < process->parts_len; i++) {
-		part_assign(output, process->parts[i]);
+		struct ttm_part *part = process->parts[i];
+
+		if (part->ready)
+			part_move(output, part,
+				ttm_chip_again(&output->chips,
+					&part->device.facts,
+					TTM_DEVICE_LOGICAL(part->device.head),
+					part->chip));
 		process->model.shares[i].changed = true;
 	}
 	process->changed = true;
@@ -230,6 +232,14 @@ static void share_publish(
 	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
 }
 
+/* What it tells of its device may be new. */
+static void part_tell(struct ttm_output *output, struct ttm_part *part)
+{
+	part_move(output, part,
+		ttm_chip_get(&output->chips, &part->device.facts,
+			TTM_DEVICE_LOGICAL(part->device.head)));
+}
+
 static void shares_publish(struct ttm_output *output,
 	struct ttm_process *process, uint64_t now_ns, bool whole)
 {
@@ -240,7 +250,7 @@ static void shares_publish(struct ttm_output *output,
 			continue;
 		l1_measure(output, process, i, now_ns, whole);
 		if (process->model.shares[i].changed)
-			part_assign(output, process->parts[i]);
+			part_tell(output, process->parts[i]);
 		if (process->model.shares[i].changed)
 			share_publish(output, process, i);
 	}
@@ -337,6 +347,8 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 	shares_publish(output, process, now_ns, whole);
 	objects_publish(output, process);
 	r = ttm_output_texts(output, process);
+	if (!r && process->faulty)
+		r = -EPROTO;
 	process_publish(output, process);
 	process->changed = process->counters_wanted ||
 		process->model.changed_len != 0 || l1_is_moving(process);

@@ -2,6 +2,7 @@
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 #include "aggregate/output_texts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +16,14 @@ static uint64_t name_add(
 	struct ttm_name_row row;
 	struct ttm_name name;
 	uint64_t ref;
+	int r;
 
 	/* pairs(name-text): acquire, with name_write: the tail of the lane whose
 	 * record told of this name was loaded before. */
-	if (ttm_source_name(&process->source, id, &name) < 0)
+	r = ttm_source_name(&process->source, id, &name);
+	if (r == -EPROTO)
+		process->faulty = true;
+	if (r < 0)
 		return 0;
 	ref = ttm_image_add(output->image, TTM_TABLE_NAMES);
 	if (!ref) {

@@ -270,6 +270,8 @@ void ttm_probe_read(
 		probe->row.errors[TTM_READING_PCI_ADDRESS]) {
 		directories_open(probe);
 		address_read(probe);
+		if (step)
+			step(context);
 		arch_read(probe);
 		if (step)
 			step(context);

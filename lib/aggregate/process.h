@@ -67,6 +67,7 @@ struct ttm_process {
 	bool silent;      /* nothing has happened for a while */
 	bool quarantined; /* source.reason says why */
 	bool ending;      /* dead, but could not be retired yet */
+	bool faulty;      /* found while its rows were made; source.reason */
 	bool resumed;     /* another ttmemd read the records up to positions */
 	/* What the next round has to do besides draining. */
 	bool scan_wanted;

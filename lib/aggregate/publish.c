@@ -14,6 +14,7 @@
 #include "aggregate/publish.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,11 +53,20 @@ void ttm_publisher_free(struct ttm_publisher **publisher)
 	*publisher = NULL;
 }
 
+/* Rows of the table that the file has room for: all, but for lack of space. */
+static uint64_t objects_shown(const struct ttm_publish_file *file,
+	const struct ttm_publish_objects *objects)
+{
+	uint64_t len = ttm_publish_objects_len(objects);
+
+	return len < file->objects_capacity ? len : file->objects_capacity;
+}
+
 static void rows_publish(struct ttm_publish_file *file,
 	const struct ttm_publish_objects *objects)
 {
 	uint64_t *seq = &file->header->live.objects_seq;
-	uint64_t len = ttm_publish_objects_len(objects);
+	uint64_t len = objects_shown(file, objects);
 
 	file->objects_seq += 2;
 	/* pairs(publish-objects): release, with ttm_view_read_objects: whoever sees a
@@ -64,8 +74,8 @@ static void rows_publish(struct ttm_publish_file *file,
 	ttm_store(seq, file->objects_seq - 1);
 	ttm_fence_release();
 	TTM_TESTPOINT("objects begun");
-	ttm_publish_objects_write(
-		objects, file->rows, file->rows_len, file->objects_seq);
+	ttm_publish_objects_write(objects, file->rows, file->rows_len,
+		file->objects_capacity, file->objects_seq);
 	if (file->rows_len < len)
 		file->rows_len = len;
 }
@@ -75,26 +85,63 @@ static struct ttm_copy head_make(const struct ttm_publisher *publisher,
 	const struct ttm_publish_file *file, const struct ttm_image *image,
 	uint64_t cut_ns)
 {
+	uint64_t objects_len = objects_shown(file, &publisher->objects);
 	struct ttm_copy head = {
 		.publication = publisher->publication + 1,
 		.objects_seq = file->objects_seq,
-		.objects_len = ttm_publish_objects_len(&publisher->objects),
-		.objects_used = publisher->objects.used,
+		.objects_len = objects_len,
+		.objects_used = ttm_publish_objects_len(&publisher->objects) >
+				objects_len ?
+			ttm_publish_objects_used(
+				&publisher->objects, objects_len) :
+			publisher->objects.used,
 		.monotonic_ns = ttm_clock_ns(CLOCK_MONOTONIC),
 		.realtime_ns = ttm_clock_ns(CLOCK_REALTIME),
 		.cut_ns = cut_ns,
 	};
 
-	ttm_image_tables(image, head.tables);
+	if (file->layout == ttm_image_layout(image))
+		ttm_image_tables(image, head.tables);
+	else
+		ttm_image_tables_within(image, file->tables, head.tables);
 	return head;
+}
+
+/* What the copy lacks. */
+static void pages_write(
+	struct ttm_copy *copy, unsigned target, struct ttm_image *image)
+{
+	const void *page;
+	size_t off = 0;
+
+	while ((page = ttm_image_take(image, target, &off))) {
+		ttm_words_store((uint64_t *)(void *)((char *)copy + off), page,
+			TTM_IMAGE_PAGE / sizeof(uint64_t));
+		TTM_TESTPOINT("copy page written");
+	}
+}
+
+/* All rows that have a place in a copy whose tables are other ones by now. */
+static void tables_write(struct ttm_copy *copy, const struct ttm_image *image,
+	const struct ttm_table tables[TTM_TABLES_MAX])
+{
+	unsigned i;
+
+	for (i = 0; i < TTM_TABLES_MAX; i++)
+		if (tables[i].len)
+			ttm_words_store((uint64_t *)(void *)((char *)copy +
+						tables[i].off),
+				ttm_image_at(image,
+					(enum ttm_table_id)tables[i].id, 0),
+				tables[i].len * tables[i].stride /
+					sizeof(uint64_t));
 }
 
 static void copy_write(struct ttm_publish_file *file, unsigned target,
 	struct ttm_image *image, const struct ttm_copy *head)
 {
 	struct ttm_copy *copy = file->copies[target];
-	size_t off = 0, first = offsetof(struct ttm_copy, publication);
-	const void *page;
+	size_t first = offsetof(struct ttm_copy, publication);
 
 	file->copy_seq[target]++;
 	/* pairs(publish-copy): release, with ttm_view_read: whoever sees a new word of
@@ -105,11 +152,10 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 	ttm_words_store(&copy->publication, &head->publication,
 		(sizeof(*head) - first) / sizeof(uint64_t));
 	TTM_TESTPOINT("copy head written");
-	while ((page = ttm_image_take(image, target, &off))) {
-		ttm_words_store((uint64_t *)(void *)((char *)copy + off), page,
-			TTM_IMAGE_PAGE / sizeof(uint64_t));
-		TTM_TESTPOINT("copy page written");
-	}
+	if (file->layout == ttm_image_layout(image))
+		pages_write(copy, target, image);
+	else
+		tables_write(copy, image, head->tables);
 	file->copy_seq[target]++;
 	/* pairs(publish-copy): release, with ttm_view_read: it is whole */
 	ttm_store_release(&copy->seq, file->copy_seq[target]);
@@ -183,6 +229,7 @@ static int file_replace(struct ttm_publisher *publisher,
 	if (r < 0)
 		return r;
 	file.layout = ttm_image_layout(image);
+	ttm_image_tables(image, file.tables);
 	rows_take_over(&file, old, ttm_publish_objects_len(objects));
 	ttm_image_forget(image);
 	publication_write(publisher, &file, image, cut_ns);
@@ -197,12 +244,54 @@ static int file_replace(struct ttm_publisher *publisher,
 	return 0;
 }
 
-/* Somebody may have removed it: at a user's last logout, logind does. */
-static bool file_has_name(const struct ttm_publish_file *file)
+/*
+ * Somebody may have removed it: at a user's last logout, logind does. Or the
+ * directory is another one by now.
+ */
+static bool file_has_name(const struct ttm_publisher *publisher)
 {
-	struct stat st;
+	struct stat own, named;
 
-	return fstat(file->fd, &st) < 0 || st.st_nlink != 0;
+	return fstat(publisher->file.fd, &own) < 0 ||
+		(own.st_nlink != 0 &&
+			fstatat(publisher->config.directory_fd,
+				TTM_AGGREGATE_FILE, &named,
+				AT_SYMLINK_NOFOLLOW) == 0 &&
+			named.st_ino == own.st_ino &&
+			named.st_dev == own.st_dev);
+}
+
+/* Of space, memory or descriptors: who has none for another file may have one. */
+static bool error_is_lack(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG ||
+		error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+}
+
+/*
+ * There is no room for the file that it would take: whoever reads the one that there
+ * is gets what it can hold, and is told how much is left out.
+ */
+static void publish_part(struct ttm_publisher *publisher,
+	struct ttm_image *image, uint64_t cut_ns)
+{
+	struct ttm_publish_file *file = &publisher->file;
+	struct ttm_publish_objects *objects = &publisher->objects;
+	uint64_t unlisted[2] = { 0, 0 };
+
+	if (!file->header || !file_has_name(publisher))
+		return;
+	if (file->layout != ttm_image_layout(image))
+		unlisted[0] = ttm_image_beyond(image, file->tables);
+	unlisted[1] = objects->used -
+		ttm_publish_objects_used(objects, objects_shown(file, objects));
+	ttm_image_set_part(image, TTM_TABLE_HEALTH,
+		ttm_image_first(image, TTM_TABLE_HEALTH),
+		offsetof(struct ttm_health_row, rows_unlisted), unlisted,
+		sizeof(unlisted));
+	publication_write(publisher, file, image, cut_ns);
+	publisher->publication++;
+	ttm_publish_objects_settle(objects, file->objects_capacity);
 }
 
 static bool file_fits(
@@ -213,7 +302,7 @@ static bool file_fits(
 	return file->header && file->layout == ttm_image_layout(image) &&
 		ttm_publish_objects_len(&publisher->objects) <=
 		file->objects_capacity &&
-		file_has_name(file);
+		file_has_name(publisher);
 }
 
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
@@ -226,10 +315,13 @@ int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	else
 		r = file_replace(publisher, image, cut_ns);
 	publisher->behind = r < 0;
+	if (error_is_lack(r))
+		publish_part(publisher, image, cut_ns);
 	if (r < 0)
 		return r;
 	publisher->publication++;
-	ttm_publish_objects_settle(&publisher->objects);
+	ttm_publish_objects_settle(
+		&publisher->objects, publisher->file.objects_capacity);
 	return 0;
 }
 

@@ -51,9 +51,10 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
 /*
  * Publishes the image and the queued object rows as one cut: the first time, and
  * whenever something has outgrown the file, as a new file under the old name. When
- * there is no room on the filesystem the old publication stays, everything queued
- * stays queued, and the next call tries again. cut_ns goes into the copy as it is.
- * Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
+ * there is no room on the filesystem, what fits into the old file is published there,
+ * its health row says how much is left out, what is left out stays queued, and the
+ * next call tries again; -ENOSPC is returned nevertheless. cut_ns goes into the copy
+ * as it is. Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
  * -ENOMEM, ...).
  */
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,

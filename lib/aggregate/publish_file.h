@@ -24,6 +24,7 @@ struct ttm_publish_file {
 	char temporary[40]; /* its name until it is shown, if it needs one */
 	/* What publish keeps about it; nothing is ever read back from the file. */
 	uint64_t layout;
+	struct ttm_table tables[TTM_TABLES_MAX]; /* of that layout */
 	uint64_t copy_seq[2];
 	uint64_t objects_seq;
 	uint64_t rows_len; /* rows from here on have never been written */

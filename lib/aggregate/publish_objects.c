@@ -142,6 +142,22 @@ uint64_t ttm_publish_objects_len(const struct ttm_publish_objects *objects)
 	return len;
 }
 
+uint64_t ttm_publish_objects_used(
+	const struct ttm_publish_objects *objects, uint64_t len)
+{
+	uint64_t used = len, row;
+
+	/* No row is in both. */
+	for (row = 0; ttm_rowset_next(&objects->vacant, row, &row) && row < len;
+		row++)
+		used--;
+	for (row = 0;
+		ttm_rowset_next(&objects->removed, row, &row) && row < len;
+		row++)
+		used--;
+	return used;
+}
+
 uint64_t ttm_publish_objects_capacity(
 	const struct ttm_publish_objects *objects, uint64_t now)
 {
@@ -180,7 +196,8 @@ static void row_write(struct ttm_object_row *row,
 }
 
 void ttm_publish_objects_write(const struct ttm_publish_objects *objects,
-	struct ttm_object_row *rows, uint64_t rows_len, uint64_t seq)
+	struct ttm_object_row *rows, uint64_t rows_len, uint64_t capacity,
+	uint64_t seq)
 {
 	const struct ttm_object_queue *queue;
 	uint64_t i, row;
@@ -189,7 +206,8 @@ void ttm_publish_objects_write(const struct ttm_publish_objects *objects,
 		for (i = 0; i < queue->len; i++) {
 			row = queue->rows[i].seq;
 			/* Added and removed: its row is unused as it is. */
-			if (!ttm_rowset_has(&objects->removed, row))
+			if (row < capacity &&
+				!ttm_rowset_has(&objects->removed, row))
 				row_write(&rows[row], &queue->rows[i], seq);
 		}
 	for (i = 0;
@@ -198,10 +216,35 @@ void ttm_publish_objects_write(const struct ttm_publish_objects *objects,
 		row_write(&rows[row], NULL, seq);
 }
 
-void ttm_publish_objects_settle(struct ttm_publish_objects *objects)
+/* Keeps rows from `capacity` on that were not removed since; needs no memory. */
+static void queue_cut(struct ttm_publish_objects *objects, uint64_t capacity)
+{
+	struct ttm_object_queue **at = &objects->queue, *queue;
+	uint64_t i, kept;
+
+	while ((queue = *at)) {
+		for (i = 0, kept = 0; i < queue->len; i++)
+			if (queue->rows[i].seq >= capacity &&
+				!ttm_rowset_has(
+					&objects->removed, queue->rows[i].seq))
+				queue->rows[kept++] = queue->rows[i];
+		queue->len = kept;
+		/* The first one stays: the next row goes there. */
+		if (kept || at == &objects->queue) {
+			at = &queue->next;
+			continue;
+		}
+		*at = queue->next;
+		munmap(queue, QUEUE_SIZE);
+	}
+}
+
+void ttm_publish_objects_settle(
+	struct ttm_publish_objects *objects, uint64_t capacity)
 {
 	uint64_t row;
 
+	queue_cut(objects, capacity);
 	while (ttm_rowset_next(&objects->removed, 0, &row)) {
 		ttm_rowset_remove(&objects->removed, row);
 		ttm_rowset_add(&objects->vacant, row);
@@ -210,9 +253,4 @@ void ttm_publish_objects_settle(struct ttm_publish_objects *objects)
 	while (objects->len > 0 &&
 		ttm_rowset_has(&objects->vacant, objects->len - 1))
 		ttm_rowset_remove(&objects->vacant, --objects->len);
-	if (objects->queue) {
-		queue_free(objects->queue->next);
-		objects->queue->next = NULL;
-		objects->queue->len = 0;
-	}
 }

@@ -37,15 +37,24 @@ uint64_t ttm_publish_objects_len(const struct ttm_publish_objects *objects);
 uint64_t ttm_publish_objects_capacity(
 	const struct ttm_publish_objects *objects, uint64_t now);
 
+/* How many rows below `len` a publication would leave in use. */
+uint64_t ttm_publish_objects_used(
+	const struct ttm_publish_objects *objects, uint64_t len);
+
 /*
  * Writes what changed; each row's seq is seq - 1, odd, meanwhile and seq afterwards.
- * Rows from rows_len on were never written and need not be cleared. Costs as much
- * as there are changes.
+ * Rows from rows_len on were never written and need not be cleared; from capacity on
+ * there are none. Costs as much as there are changes.
  */
 void ttm_publish_objects_write(const struct ttm_publish_objects *objects,
-	struct ttm_object_row *rows, uint64_t rows_len, uint64_t seq);
+	struct ttm_object_row *rows, uint64_t rows_len, uint64_t capacity,
+	uint64_t seq);
 
-/* It is published: what was given back may be used again. */
-void ttm_publish_objects_settle(struct ttm_publish_objects *objects);
+/*
+ * It is published, but for rows from `capacity` on: those stay queued. What was
+ * given back may be used again.
+ */
+void ttm_publish_objects_settle(
+	struct ttm_publish_objects *objects, uint64_t capacity);
 
 #endif

@@ -32,6 +32,7 @@ struct ttm_retirees {
 	struct ttm_retiree_share *base; /* what the dropped ones did, by chip */
 	uint32_t base_len;
 	int error;
+	bool behind; /* the file has what there was no memory to show */
 };
 
 /* A retired process as rows, at the end of the list. Returns 0 or -ENOMEM. */
@@ -298,6 +299,11 @@ void ttm_retirees_close(struct ttm_retirees **retirees)
 	*retirees = NULL;
 }
 
+bool ttm_retirees_are_behind(const struct ttm_retirees *retirees)
+{
+	return retirees->behind;
+}
+
 bool ttm_retirees_has(
 	const struct ttm_retirees *retirees, const uint8_t uuid[16])
 {
@@ -320,9 +326,11 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	r = ttm_retired_commit(retirees->file, &entry);
 	if (!r) {
 		ttm_output_forget(output, process);
-		/* No memory to show it: it is in the file, for a successor. */
-		if (retiree_add(retirees, output, &entry) < 0)
+		/* No memory to show it: it is in the file, to be read again. */
+		if (retiree_add(retirees, output, &entry) < 0) {
 			output->memory_errors++;
+			retirees->behind = true;
+		}
 	}
 	ttm_retired_entry_free(&entry);
 	return r;
@@ -450,8 +458,8 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 static void share_assign(
 	struct ttm_output *output, struct ttm_retiree_share *share)
 {
-	struct ttm_chip *chip = ttm_chip_get(
-		&output->chips, &share->facts, share->published.logical);
+	struct ttm_chip *chip = ttm_chip_again(&output->chips, &share->facts,
+		share->published.logical, share->chip);
 
 	if (!chip || chip == share->chip)
 		return;

@@ -21,6 +21,9 @@ int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees);
 void ttm_retirees_close(struct ttm_retirees **retirees);
 
+/* One could not be shown, and is in the file alone: they should be opened again. */
+bool ttm_retirees_are_behind(const struct ttm_retirees *retirees);
+
 bool ttm_retirees_has(
 	const struct ttm_retirees *retirees, const uint8_t uuid[16]);
 

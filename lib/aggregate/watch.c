@@ -66,6 +66,7 @@ static void watch_look(struct ttm_watch *watch)
 	watch->look_ns = ttm_clock_ns(CLOCK_MONOTONIC);
 	ttm_store(&watch->round, watch->round + 1); /* relaxed: a count */
 	ttm_directories_look(watch);
+	ttm_home_look(watch);
 	ttm_liveness_look(watch);
 	ttm_markers_begin(watch);
 	for (i = 0; i < watch->watched_len; i++)
@@ -173,90 +174,6 @@ static int base_open(struct ttm_watch *watch, const char *wanted)
 	return 0;
 }
 
-/*
- * Its directory is one of those that are served, so its lock is that of the
- * registry's directory.
- */
-static int home_open_users(
-	struct ttm_watch *watch, struct ttm_watch_failure *failure)
-{
-	void (*log)(int, const char *) = watch->log;
-	struct ttm_watched *watched;
-	const char *name;
-	int r;
-
-	r = ttm_user_directory_open(
-		watch->base_path, watch->home_path, &watch->home_fd);
-	if (r < 0)
-		return r;
-	snprintf(failure->path, sizeof(failure->path), "%s", watch->home_path);
-	name = strrchr(watch->home_path, '/') + 1;
-	/* Why it is not served is told once, by who asked for it. */
-	watch->log = NULL;
-	ttm_directories_consider(watch, name);
-	watch->log = log;
-	watched = ttm_directories_by_name(watch, name);
-	if (!watched)
-		return -ENOMEM;
-	/* relaxed: our own words */
-	switch (ttm_load(&watched->directory->state)) {
-	case TTM_DIRECTORY_SERVED:
-		ttm_watch_log(watch, LOG_INFO, "serving %s", watch->home_path);
-		return 0;
-	case TTM_DIRECTORY_HELD:
-		failure->holder = (uint32_t)ttm_load(
-			&watched->directory->holder);
-		return -EBUSY;
-	default:
-		return -(int)ttm_load(&watched->directory->error);
-	}
-}
-
-/* Root's, and nobody else may write there; made if need be. */
-static int system_directory_open(
-	struct ttm_watch *watch, struct ttm_watch_failure *failure)
-{
-	struct stat st;
-	int fd;
-
-	if (mkdirat(watch->base_fd, TTM_SYSTEM_DIRECTORY, 0755) == 0)
-		fchmodat(watch->base_fd, TTM_SYSTEM_DIRECTORY, 0755, 0);
-	else if (errno != EEXIST)
-		return -errno;
-	fd = openat(watch->base_fd, TTM_SYSTEM_DIRECTORY,
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	watch->home_fd = fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	failure->owner = st.st_uid;
-	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	return 0;
-}
-
-static int home_open_systems(
-	struct ttm_watch *watch, struct ttm_watch_failure *failure)
-{
-	int r;
-
-	if (geteuid() != 0)
-		return -EPERM;
-	snprintf(watch->home_path, sizeof(watch->home_path), "%.*s/%s",
-		(int)(TTM_PATH_SIZE - TTM_WATCH_NAME_SIZE - 1),
-		watch->base_path, TTM_SYSTEM_DIRECTORY);
-	snprintf(failure->path, sizeof(failure->path), "%s", watch->home_path);
-	r = system_directory_open(watch, failure);
-	if (r < 0)
-		return r;
-	r = ttm_server_lock(watch->home_fd, geteuid(), &failure->holder);
-	if (r < 0)
-		return r;
-	watch->home_lock_fd = r;
-	return 0;
-}
-
 static int events_open(struct ttm_watch *watch)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -288,9 +205,7 @@ static int watch_open(struct ttm_watch *watch, const char *base,
 	ttm_boot_id_read(watch->boot_id);
 	watch->pid_namespace = ttm_pid_namespace_read();
 	ttm_notice_open(watch);
-	return watch->mode == TTM_MODE_SYSTEM ?
-		home_open_systems(watch, failure) :
-		home_open_users(watch, failure);
+	return ttm_home_open(watch, failure);
 }
 
 static struct ttm_watch *watch_new(

@@ -61,8 +61,10 @@ struct ttm_watch {
 	uint64_t base_device;
 	uint64_t base_after_ns; /* see ttm_watch_pause */
 	char home_path[TTM_PATH_SIZE];
-	int home_fd;
+	char home_name[TTM_WATCH_NAME_SIZE]; /* under the base, by now */
+	int home_fd;      /* the same number, whatever becomes of the home */
 	int home_lock_fd; /* of ttmem-system; -1 in user mode */
+	int home_error;   /* why there is none any more, told once */
 
 	uint8_t boot_id[16];
 	uint64_t pid_namespace;
@@ -117,6 +119,14 @@ int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder);
 
 /* Gives it back in order, and says so in the file. Accepts -1, sets it. */
 void ttm_server_unlock(int *fd);
+
+/* -- home.c ------------------------------------------------------------------- */
+
+/* As ttm_watch_open(). */
+int ttm_home_open(struct ttm_watch *watch, struct ttm_watch_failure *failure);
+
+/* Makes it anew if somebody removed it. */
+void ttm_home_look(struct ttm_watch *watch);
 
 /* -- directories.c ------------------------------------------------------------ */
 

@@ -220,8 +220,14 @@ static int each_parse(struct parse *p, const struct ttm_field *field,
 		const json_t *one = json_object_get(
 			value, ttm_names_key(field->of, i));
 
-		if (!one || json_is_null(one))
+		if (!one)
 			continue;
+		if (json_is_null(one)) {
+			/* Also where nothing at all would be 0. */
+			memset(at + i * sizeof(uint64_t), 0xff,
+				sizeof(uint64_t));
+			continue;
+		}
 		r = number_parse(p, one, at + i * sizeof(uint64_t));
 		if (r < 0)
 			return r;

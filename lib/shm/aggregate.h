@@ -174,6 +174,9 @@ struct ttm_health_row {
 	uint64_t inotify;        /* 1 when it works, 0: scanning only */
 	uint64_t restarts; /* times somebody took over from this aggregate */
 	uint64_t started_ns;
+	/* There is no room for a file that they would fit into. */
+	uint64_t rows_unlisted; /* of all tables */
+	uint64_t objects_unlisted;
 };
 
 enum ttm_directory_state {
@@ -537,7 +540,7 @@ TTM_SIZE(ttm_aggregate_header, 0x1000);
 TTM_SIZE(ttm_table, 0x20);
 TTM_AT(ttm_copy, tables, 0x40);
 TTM_SIZE(ttm_copy, 0x440);
-TTM_SIZE(ttm_health_row, 0xa0);
+TTM_SIZE(ttm_health_row, 0xb0);
 TTM_AT(ttm_directory_row, path, 0x78);
 TTM_SIZE(ttm_directory_row, 0x178);
 TTM_SIZE(ttm_sums, 0x48);

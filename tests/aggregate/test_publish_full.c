@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On a filesystem that is full the old publication stands, and nothing is lost; and
- * without /proc, where a file cannot be made without a name, it is the same.
+ * On a filesystem that is full the old file shows what fits, and says how much does
+ * not; nothing is lost. And without /proc, where a file cannot be made without a name, it is the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 
 #include <unity.h>
 
+#include "aggregate/publish_self.h"
 #include "aggregate/publish_story.h"
 #include "faults/mounts.h"
 #include "support/test_dir.h"
@@ -67,7 +68,42 @@ static const char *fill(uint64_t leave)
 	return filler;
 }
 
-static void test_a_full_filesystem_keeps_the_old_publication(void)
+static uint64_t objects_shown(void)
+{
+	struct snapshot s;
+	struct reader r;
+	uint64_t shown;
+
+	TEST_ASSERT_TRUE_MESSAGE(reader_open(&r, path), r.why);
+	TEST_ASSERT_TRUE(reader_read(&r, 1, &s));
+	shown = s.objects_used;
+	snapshot_free(&s);
+	close(r.fd);
+	return shown;
+}
+
+/* What the health row of the file says is left out. */
+static void expect_unlisted(uint64_t rows, uint64_t objects)
+{
+	const uint8_t *health;
+	uint64_t len, stride, unlisted[2] = { 0, 0 };
+	struct snapshot s;
+	struct reader r;
+
+	TEST_ASSERT_TRUE_MESSAGE(reader_open(&r, path), r.why);
+	TEST_ASSERT_TRUE(reader_read(&r, 1, &s));
+	health = snapshot_table(&r, &s, 1, &len, &stride);
+	if (!health || stride < 0xb0)
+		TEST_FAIL_MESSAGE("no health");
+	else
+		memcpy(unlisted, health + 0xa0, sizeof(unlisted));
+	TEST_ASSERT_EQUAL_UINT64(rows, unlisted[0]);
+	TEST_ASSERT_EQUAL_UINT64(objects, unlisted[1]);
+	snapshot_free(&s);
+	close(r.fd);
+}
+
+static void test_a_full_filesystem_shows_what_fits(void)
 {
 	int directory = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const char *filler;
@@ -84,18 +120,61 @@ static void test_a_full_filesystem_keeps_the_old_publication(void)
 	story_objects(&story, 700);
 	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
 	expect_story(2);
+	expect_unlisted(0, 0);
+	/* 1,024 objects and 256 names have a place. */
 	for (i = 0; i < 5; i++) {
 		story_objects(&story, 3000 - i * 100);
 		story_names(&story, 700 + i * 10);
 		TEST_ASSERT_EQUAL_INT(-ENOSPC, story_publish(&story));
 		TEST_ASSERT_EQUAL_UINT64(before, bytes_free());
-		expect_story(2);
+		expect_story(3 + i);
 	}
+	expect_unlisted(700 + 40 - 256, 2600 - objects_shown());
 	TEST_ASSERT_EQUAL_INT(0, unlink(filler));
 	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
-	expect_story(3);
+	expect_story(8);
+	expect_unlisted(0, 0);
 	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
-	expect_story(4);
+	expect_story(9);
+	story_end(&story);
+	close(directory);
+}
+
+/* The tables keep their places: only the objects do not fit. */
+static void test_objects_come_and_go_without_room(void)
+{
+	int directory = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const char *filler;
+	unsigned i;
+
+	unlink(path);
+	story_begin(&story, directory, 0, 5);
+	story_objects(&story, 500);
+	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
+	filler = fill(65536);
+	for (i = 0; i < 200; i++) {
+		story_objects(&story, 2000 + i % 7 * 100);
+		story_objects(&story, 1500);
+		TEST_ASSERT_EQUAL_INT(-ENOSPC, story_publish(&story));
+		expect_story(2 + i);
+	}
+	/* Rows are used again, and nothing grows with what came and went. */
+	TEST_ASSERT_EQUAL_UINT64(1500, ttm_objects_used(story.publisher));
+	TEST_ASSERT_TRUE(story.publisher->objects.len < 4000);
+	story_objects(&story, 100);
+	TEST_ASSERT_EQUAL_INT(-ENOSPC, story_publish(&story));
+	/* Few enough again, once the last ones are gone. */
+	story_objects(&story, 0);
+	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
+	expect_unlisted(0, 0);
+	story_objects(&story, 800);
+	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
+	expect_story(204);
+	TEST_ASSERT_EQUAL_INT(0, unlink(filler));
+	story_objects(&story, 5000);
+	TEST_ASSERT_EQUAL_INT(0, story_publish(&story));
+	expect_story(205);
+	expect_unlisted(0, 0);
 	story_end(&story);
 	close(directory);
 }
@@ -137,7 +216,7 @@ static size_t temporaries(void)
 static void test_without_proc_it_is_the_same(void)
 {
 	mounts_tmpfs("/proc", "");
-	test_a_full_filesystem_keeps_the_old_publication();
+	test_a_full_filesystem_shows_what_fits();
 	TEST_ASSERT_EQUAL_UINT64(0, temporaries());
 	test_a_first_publication_without_room_comes_later();
 	TEST_ASSERT_EQUAL_UINT64(0, temporaries());
@@ -153,7 +232,8 @@ int main(void)
 	mounts_begin();
 	mounts_tmpfs(dir, "size=16m");
 	UNITY_BEGIN();
-	RUN_TEST(test_a_full_filesystem_keeps_the_old_publication);
+	RUN_TEST(test_a_full_filesystem_shows_what_fits);
+	RUN_TEST(test_objects_come_and_go_without_room);
 	RUN_TEST(test_a_first_publication_without_room_comes_later);
 	RUN_TEST(test_without_proc_it_is_the_same);
 	failed = UNITY_END();

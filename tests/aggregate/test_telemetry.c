@@ -212,6 +212,36 @@ static void test_a_device_that_never_answers_is_there(void)
 	UNTIL(report_of(0, &row) && row.rounds > 0);
 }
 
+/*
+ * A device for each attribute, which does not answer: what was read before is
+ * shown, the one beside them goes on, and so do they when they are answered.
+ */
+static void test_each_attribute_may_block(void)
+{
+	uint64_t rounds;
+	unsigned i;
+
+	for (i = 0; i < TREE_FILES; i++) {
+		tree_device(i);
+		fifo_make(i, tree_files[i].name);
+	}
+	tree_device(TREE_FILES);
+	telemetry_start();
+	for (i = 0; i < TREE_FILES; i++)
+		UNTIL(report_of(i, &row) && row.busy_ns && !row.rounds);
+	UNTIL(report_of(TREE_FILES, &row) && row.rounds > 0);
+	rounds = row.rounds;
+	UNTIL(report_of(TREE_FILES, &row) && row.rounds > rounds);
+	for (i = 0; i < TREE_FILES; i++) {
+		TEST_ASSERT_TRUE(report_of(i, &row));
+		TEST_ASSERT_EQUAL_UINT64(0, row.rounds);
+		fifo_answer(i, tree_files[i].name, tree_files[i].content);
+		tree_put(i, tree_files[i].name, tree_files[i].content);
+	}
+	for (i = 0; i < TREE_FILES; i++)
+		UNTIL(report_of(i, &row) && row.rounds > 0 && !row.busy_ns);
+}
+
 /* Its old worker may wait for ever: the device that came back has another. */
 static void test_a_blocked_device_comes_back_as_another(void)
 {
@@ -271,6 +301,7 @@ int main(void)
 	RUN_TEST(test_a_device_comes_and_goes);
 	RUN_TEST(test_a_read_that_blocks_delays_no_other_device);
 	RUN_TEST(test_a_device_that_never_answers_is_there);
+	RUN_TEST(test_each_attribute_may_block);
 	RUN_TEST(test_a_blocked_device_comes_back_as_another);
 	RUN_TEST(test_the_end_does_not_wait_for_a_device);
 	RUN_TEST(test_many_devices);

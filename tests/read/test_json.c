@@ -145,6 +145,8 @@ static void test_extreme_numbers(void)
 {
 	struct ttmem_device_row *d = ttm_snapshot_row(
 		snapshot, TTM_RECORD_DEVICES, 0);
+	struct ttmem_process_row *p = ttm_snapshot_row(
+		snapshot, TTM_RECORD_PROCESSES, 0);
 
 	d->dram_use = INT64_MAX;
 	d->headroom = INT64_MIN + 1;
@@ -155,10 +157,14 @@ static void test_extreme_numbers(void)
 	snapshots_equal(snapshot, again);
 	/* Documented: no JSON integer is that large. */
 	d->dram_use = TTMEM_UNKNOWN - 1;
+	p->anomalies[TTMEM_REASONS - 1] = TTMEM_UNKNOWN - 1;
 	ttmem_snapshot_free(&again);
 	round_trip();
 	TEST_ASSERT_EQUAL_UINT64(
 		TTMEM_UNKNOWN, ttmem_snapshot_device(again, 0)->dram_use);
+	/* Those that have no name yet are 0 when they are left out. */
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN,
+		ttmem_snapshot_process(again, 0)->anomalies[TTMEM_REASONS - 1]);
 }
 
 static void test_an_empty_document_is_all_unknown(void)

@@ -373,6 +373,66 @@ def check_zombie_leader_without_lock(place):
 # -- several directories ------------------------------------------------------
 
 
+class Room:
+    """A pid namespace of one's own, in which pids can be chosen."""
+
+    def __init__(self, place):
+        self.init = place.popen([*PID_NAMESPACE, 'sh', '-c',
+                                 'echo; exec sleep 1000'],
+                                stdout=subprocess.PIPE, text=True)
+        self.init.stdout.readline()
+        self.enter = ('nsenter', '--target', str(child_of(self.init.pid)),
+                      '--mount', '--pid')
+
+    def next_is(self, pid):
+        """The next process there has this pid."""
+        subprocess.run([*self.enter, 'sh', '-c',
+                        f'echo {pid - 1} >/proc/sys/kernel/ns_last_pid'],
+                       check=True)
+
+
+def check_reused_pid(place):
+    """Another process has the pid by now: whoever looks, it is not the first."""
+    room = Room(place)
+    first = place.calls(prefix=room.enter)
+    first('alloc 1 1000')
+    pid = first.ask_pid()
+    server = start_served(place, prefix=room.enter)
+    place.sees('there', lambda s: has(s, pid, 'reporting', 1))
+
+    def replaced(objects):
+        """Dies, and the pid is taken again; returns who took it."""
+        os.kill(child_of(first.process.pid), signal.SIGKILL)
+        first.process.wait()
+        room.next_is(pid)
+        other = place.calls(prefix=room.enter)
+        for i in range(objects):
+            other(f'alloc {i} 2000')
+        serve.expect('its pid', other.ask_pid(), pid)
+        return other
+
+    def both(objects, dead):
+        def look(snapshot):
+            serve.expect('both', sorted(
+                (p['state'], p['objects'])
+                for p in snapshot.all('processes', pid=pid)),
+                sorted([('reporting', objects)] + dead))
+        return look
+    # ttmemd has a pidfd of the first, and does not see it go.
+    ttmemd = child_of(server.process.pid)
+    os.kill(ttmemd, signal.SIGSTOP)
+    first = replaced(2)
+    server.process.send_signal(signal.SIGCONT)  # nsenter stops with it
+    os.kill(ttmemd, signal.SIGCONT)
+    place.sees('the second', both(2, [('died', 1)]))
+    # And one that never saw it.
+    os.kill(ttmemd, signal.SIGTERM)
+    server.process.wait(serve.PATIENCE_S)
+    first = replaced(3)
+    start_served(place, prefix=room.enter)
+    place.sees('the third', both(3, [('died', 1), ('died', 2)]))
+
+
 def check_two_directories_of_one_user(place):
     """Somebody had the name, for a while."""
     user, other = 61234, 61235
@@ -423,6 +483,7 @@ NEED = {
     check_in_a_sibling_namespace: PID_NAMESPACE,
     check_sibling_without_lock: PID_NAMESPACE,
     check_unknown_is_shown_and_not_retired: PID_NAMESPACE,
+    check_reused_pid: PID_NAMESPACE,
     check_directory_in_a_container: ('unshare', '--mount', '--pid', '--fork'),
     check_in_a_user_namespace: USER_NAMESPACE,
     check_two_directories_of_one_user: ('true',),

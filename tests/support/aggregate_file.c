@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const uint32_t strides[AGG_TABLES] = {
-	[AGG_HEALTH] = 0xa0,
+	[AGG_HEALTH] = 0xb0,
 	[AGG_DIRECTORIES] = 0x178,
 	[AGG_DEVICES] = 0x3d8,
 	[AGG_PROCESSES] = 0x530,

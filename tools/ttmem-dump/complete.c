@@ -202,6 +202,10 @@ static void health_look(struct gaps *gaps)
 			"publications that failed" },
 		{ h ? h->memory_errors : 0, b ? b->memory_errors : 0,
 			"times without memory" },
+		{ h ? h->rows_unlisted : 0, 0,
+			"rows that it has no room to show" },
+		{ h ? h->objects_unlisted : 0, 0,
+			"objects that it has no room to show" },
 	};
 	size_t i;
 
