@@ -229,25 +229,34 @@ def retired(options):
            f'{late["len"]} kills, median {late["median"]:.1f}')
 
 
-def main():
-    options = options_parse()
+def report(bench, measures, as_json):
+    """Prints what (measure, what, value, unit, target, note) come."""
     rows = []
-    if not options.json:
+    if not as_json:
         print(f'{"":32} {"":>9} {"":12} target')
-    for name in MEASURES:
-        if options.only and name not in options.only:
-            continue
-        for what, value, unit, target, note in globals()[name](options):
-            rows.append({'measure': name, 'what': what, 'value': value,
-                         'unit': unit, 'target': target, 'note': note})
-            if not options.json:
-                print(f'{what:32} {value:9.2f} {unit:12} {target:7} {note}',
-                      flush=True)
-    if options.json:
-        json.dump({'schema_version': 1, 'bench': 'serve',
+    for name, what, value, unit, target, note in measures:
+        rows.append({'measure': name, 'what': what, 'value': value,
+                     'unit': unit, 'target': target, 'note': note})
+        if not as_json:
+            print(f'{what:32} {value:9.2f} {unit:12} {target:7} {note}',
+                  flush=True)
+    if as_json:
+        json.dump({'schema_version': 1, 'bench': bench,
                    'machine': os.uname().machine, 'rows': rows},
                   sys.stdout, indent=1)
         print()
+
+
+def chosen(options):
+    for name in MEASURES:
+        if not options.only or name in options.only:
+            for row in globals()[name](options):
+                yield (name, *row)
+
+
+def main():
+    options = options_parse()
+    report('serve', chosen(options), options.json)
 
 
 if __name__ == '__main__':

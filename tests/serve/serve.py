@@ -45,7 +45,7 @@ def expect(what, found, wanted):
         fail(f'{what}: {found!r} and not {wanted!r}')
 
 
-def wait_for(what, attempt, seconds=PATIENCE_S):
+def wait_for(what, attempt, seconds=PATIENCE_S, pause=PAUSE_S):
     """Repeats `attempt` until it does not raise Failed; returns what it returns."""
     end = time.monotonic() + seconds
     while True:
@@ -54,7 +54,7 @@ def wait_for(what, attempt, seconds=PATIENCE_S):
         except Failed as failed:
             if time.monotonic() > end:
                 fail(f'{what}: not within {seconds} s: {failed}')
-        time.sleep(PAUSE_S)
+        time.sleep(pause)
 
 
 # -- what the reader sees -----------------------------------------------------

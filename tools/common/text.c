@@ -30,26 +30,27 @@ const char *ttm_bytes_text(
 	return buffer;
 }
 
-size_t ttm_text_character(const char *at)
+size_t ttm_utf8_decode(const char *text, uint32_t *ret_code)
 {
-	const unsigned char *text = (const unsigned char *)at;
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t length = text[0] < 0x80 ? 1 :
-		text[0] >> 5 == 6      ? 2 :
-		text[0] >> 4 == 14     ? 3 :
-		text[0] >> 3 == 30     ? 4 :
-					 0;
-	uint32_t code = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+	const unsigned char *bytes = (const unsigned char *)text;
+	size_t length = bytes[0] < 0x80 ? 1 :
+		bytes[0] >> 5 == 6      ? 2 :
+		bytes[0] >> 4 == 14     ? 3 :
+		bytes[0] >> 3 == 30     ? 4 :
+					  0;
+	uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
 	size_t i;
 
 	for (i = 1; i < length; i++) {
-		if (text[i] >> 6 != 2) /* the end of the string, too */
+		if (bytes[i] >> 6 != 2) /* the end of the string, too */
 			return 0;
-		code = code << 6 | (text[i] & 0x3f);
+		code = code << 6 | (bytes[i] & 0x3f);
 	}
 	if (length == 0 || code < least[length] || code > 0x10ffff ||
 		(code >= 0xd800 && code < 0xe000))
 		return 0;
+	*ret_code = code;
 	return length;
 }
 
@@ -57,38 +58,33 @@ size_t ttm_text_character(const char *at)
  * U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069: they turn what follows
  * around or end the line, so that a name shows as another one.
  */
-static bool is_direction(const unsigned char *text, size_t length)
+static bool is_direction(uint32_t code)
 {
-	if (length == 2)
-		return text[0] == 0xd8 && text[1] == 0x9c;
-	if (length != 3 || text[0] != 0xe2)
-		return false;
-	if (text[1] == 0x80)
-		return text[2] == 0x8e || text[2] == 0x8f ||
-			(text[2] >= 0xa8 && text[2] <= 0xae);
-	return text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+	return code == 0x61c || code == 0x200e || code == 0x200f ||
+		(code >= 0x2028 && code <= 0x202e) ||
+		(code >= 0x2066 && code <= 0x2069);
 }
 
 /* C0, DEL, and C1 whose UTF-8 form terminals obey, too. */
-static bool is_control(const unsigned char *text, size_t length)
+static bool is_control(uint32_t code)
 {
-	return text[0] < 0x20 || text[0] == 0x7f ||
-		(length == 2 && text[0] == 0xc2 && text[1] < 0xa0) ||
-		is_direction(text, length);
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+		is_direction(code);
 }
 
 const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
 {
-	const unsigned char *from = (const unsigned char *)text;
+	const char *from = text;
 	size_t at = 0;
 	size_t length;
+	uint32_t code;
 	bool plain;
 
 	if (buffer_size == 0)
 		return "";
 	while (*from) {
-		length = ttm_text_character((const char *)from);
-		plain = length && !is_control(from, length) && *from != '\\';
+		length = ttm_utf8_decode(from, &code);
+		plain = length && !is_control(code) && code != '\\';
 		if (at + (plain ? length : 4) >= buffer_size)
 			break;
 		if (plain) {
@@ -96,7 +92,8 @@ const char *ttm_text_escape(const char *text, char *buffer, size_t buffer_size)
 			at += length;
 			from += length;
 		} else {
-			snprintf(buffer + at, 5, "\\x%02x", *from);
+			snprintf(buffer + at, 5, "\\x%02x",
+				(unsigned)(unsigned char)*from);
 			at += 4;
 			from++;
 		}

@@ -13,8 +13,8 @@
 const char *ttm_bytes_text(
 	uint64_t bytes, char buffer[static TTM_BYTES_TEXT_SIZE]);
 
-/* Bytes of the UTF-8 character there, 0 if there is none. */
-size_t ttm_text_character(const char *at);
+/* Bytes of the UTF-8 character that `text` begins with, and its code; 0: none. */
+size_t ttm_utf8_decode(const char *text, uint32_t *ret_code);
 
 /*
  * A copy that is safe on a terminal: control characters, those that turn the

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "command.h"
 #include "common/error.h"
+#include "common/process.h"
 #include "out.h"
 #include "place.h"
 #include "proc.h"
@@ -41,7 +42,7 @@ int check_settle(const struct check_options *options,
 
 static void process_wait(uint64_t pid)
 {
-	uint64_t start_time = dump_proc_start_time(pid);
+	uint64_t start_time = ttm_proc_start_time(pid);
 
 	while (start_time && dump_proc_has_ended(pid, start_time) == DUMP_NO)
 		dump_pause(POLL_NS);

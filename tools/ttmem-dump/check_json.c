@@ -11,6 +11,7 @@
 static void text_write(FILE *file, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
+	uint32_t code;
 	size_t length;
 
 	if (!text) {
@@ -19,15 +20,13 @@ static void text_write(FILE *file, const char *text)
 	}
 	fputc('"', file);
 	for (; *at; at += length ? length : 1) {
-		length = ttm_text_character((const char *)at);
+		length = ttm_utf8_decode((const char *)at, &code);
 		if (length == 0)
 			fputs("\\ufffd", file);
 		else if (*at == '"' || *at == '\\')
 			fprintf(file, "\\%c", *at);
-		else if (*at < 0x20 || *at == 0x7f)
-			fprintf(file, "\\u%04x", *at);
-		else if (*at == 0xc2 && at[1] < 0xa0)
-			fprintf(file, "\\u%04x", at[1]);
+		else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+			fprintf(file, "\\u%04x", code);
 		else
 			fwrite(at, 1, length, file);
 	}

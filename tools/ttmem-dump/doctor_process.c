@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cell.h"
+#include "common/process.h"
 #include "doctor.h"
 #include "leftover.h"
 #include "place.h"
@@ -106,7 +107,7 @@ static bool segment_tell(struct dump_doctor *doctor)
 		doctor->pid, "libttmem");
 	struct segment_search search = {
 		.doctor = doctor,
-		.start_time = dump_proc_start_time(doctor->pid),
+		.start_time = ttm_proc_start_time(doctor->pid),
 	};
 
 	dump_own_each(doctor->base, own_search, &search);
@@ -187,8 +188,8 @@ static void attached_tell(struct dump_doctor *doctor)
 
 void dump_doctor_process(struct dump_doctor *doctor)
 {
-	uint64_t ours = dump_proc_pid_namespace(0);
-	uint64_t theirs = dump_proc_pid_namespace(doctor->pid);
+	uint64_t ours = ttm_proc_pid_namespace(0);
+	uint64_t theirs = ttm_proc_pid_namespace(doctor->pid);
 
 	printf("process %llu:\n", (unsigned long long)doctor->pid);
 	if (dump_proc_is_gone(doctor->pid, 0) == DUMP_YES) {

@@ -11,6 +11,7 @@
 
 #include <ttmem/ttmem.h>
 
+#include "common/process.h"
 #include "place.h"
 
 /* As in docs/layout.md. */
@@ -131,7 +132,7 @@ static enum dump_answer process_judge(const struct stat *st,
 	const struct header *header, struct dump_leftover *leftover)
 {
 	static const uint8_t unknown[16];
-	uint64_t ours = dump_proc_pid_namespace(0);
+	uint64_t ours = ttm_proc_pid_namespace(0);
 	uint8_t boot_id[16];
 
 	if (!dump_boot_id(boot_id) ||

@@ -13,6 +13,8 @@
 
 #include <ttmem/ttmem.h>
 
+#include "common/process.h"
+
 #define PATH_SIZE 64u
 
 static FILE *proc_open(uint64_t pid, const char *name)
@@ -50,17 +52,9 @@ static const char *stat_field(
 	return at;
 }
 
-uint64_t dump_proc_start_time(uint64_t pid)
-{
-	char buffer[STAT_SIZE];
-	const char *field = stat_field(pid, 22, buffer);
-
-	return field ? strtoull(field, NULL, 10) : 0;
-}
-
 enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time)
 {
-	uint64_t now = dump_proc_start_time(pid);
+	uint64_t now = ttm_proc_start_time(pid);
 
 	if (now && start_time)
 		return now != start_time ? DUMP_YES : DUMP_NO;
@@ -178,19 +172,6 @@ enum dump_answer dump_proc_environment(
 	free(entry);
 	fclose(file);
 	return answer;
-}
-
-uint64_t dump_proc_pid_namespace(uint64_t pid)
-{
-	char path[PATH_SIZE];
-	struct stat st;
-
-	if (pid)
-		snprintf(path, sizeof(path), "/proc/%llu/ns/pid",
-			(unsigned long long)pid);
-	else
-		snprintf(path, sizeof(path), "/proc/self/ns/pid");
-	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
 bool dump_boot_id(uint8_t ret_id[16])

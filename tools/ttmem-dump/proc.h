@@ -14,9 +14,6 @@ enum dump_answer {
 	DUMP_UNKNOWN = 2,
 };
 
-/* Field 22 of /proc/PID/stat; 0: not to be read. */
-uint64_t dump_proc_start_time(uint64_t pid);
-
 /*
  * Whether the process that had this pid and this start time (0: unknown) is gone,
  * as seen from our pid namespace.
@@ -35,9 +32,6 @@ enum dump_answer dump_proc_has_library(uint64_t pid, const char *part);
 /* The value of a variable in its environment as it was started. YES: it is set. */
 enum dump_answer dump_proc_environment(
 	uint64_t pid, const char *name, char *ret_value, size_t ret_value_size);
-
-/* Inode of its pid namespace; pid 0 is ourselves. 0: unknown. */
-uint64_t dump_proc_pid_namespace(uint64_t pid);
 
 /* False: not to be read. */
 bool dump_boot_id(uint8_t ret_id[16]);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "cell.h"
+#include "common/process.h"
 #include "common/text.h"
 #include "render.h"
 
-#define CONTAINER_DIGITS 12u
 #define DEVICES_LISTED 64u
 
 const char *dump_process_name(const struct ttmem_snapshot *snapshot,
@@ -32,58 +32,17 @@ bool dump_process_is_retired(const struct ttmem_process_row *process)
 		process->state == TTMEM_PROCESS_DIED;
 }
 
-/* Where a run of at least 32 hexadecimal digits starts, or NULL. */
-static const char *long_hex_find(const char *text)
-{
-	size_t length;
-
-	while (*text) {
-		length = strspn(text, "0123456789abcdef");
-		if (length >= 32)
-			return text;
-		text += length;
-		text += *text != '\0';
-	}
-	return NULL;
-}
-
 const char *dump_container(
 	const char *cgroup, char buffer[static DUMP_NAME_SIZE])
 {
-	const char *id, *slash;
-
-	if (!cgroup)
-		return memcpy(buffer, "-", 2);
-	id = long_hex_find(cgroup);
-	if (id) {
-		snprintf(buffer, DUMP_NAME_SIZE, "%.*s", (int)CONTAINER_DIGITS,
-			id);
-		return buffer;
-	}
-	slash = strrchr(cgroup, '/');
-	if (slash && slash[1])
-		cgroup = slash + 1;
-	return ttm_text_escape(cgroup, buffer, DUMP_NAME_SIZE);
+	return ttm_container_text(cgroup, buffer, DUMP_NAME_SIZE);
 }
 
 const char *dump_command_line(const struct ttmem_process_row *process,
 	char *buffer, size_t buffer_size)
 {
-	size_t length = 0;
-	uint64_t i;
-
-	if (process->cmdline_len == 0)
-		return ttm_text_escape(process->comm ? process->comm : "-",
-			buffer, buffer_size);
-	for (i = 0; i < process->cmdline_len && length + 1 < buffer_size; i++) {
-		if (i)
-			buffer[length++] = ' ';
-		ttm_text_escape(process->cmdline[i] ? process->cmdline[i] : "",
-			buffer + length, buffer_size - length);
-		length += strlen(buffer + length);
-	}
-	buffer[length] = '\0';
-	return buffer;
+	return ttm_command_text(process->cmdline, process->cmdline_len,
+		process->comm, buffer, buffer_size);
 }
 
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,

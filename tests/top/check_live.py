@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: check_live.py TTMEMD TTMEM-LOAD SNAPDUMP CALLS TTMEM-DUMP TTMEM-TOP
+           [CHECK...]
+
+ttmem-top on a real ttmemd and real processes: what it shows of them, when ttmemd is
+killed and comes again, processes with names that mean no good, and killing some.
+"""
+
+import os
+import shlex
+import signal
+import sys
+
+import tops
+from terminal import Terminal, serve, wait_for
+
+SCRIPT = '''open 0 chip=1 arch=blackhole dram=1G l1=1M cores=100
+push "op ttnn.matmul"
+alloc 0 dram 1 0x1000 256M
+alloc 0 l1 2 0x80000 40M
+sync
+alloc 0 dram 3 0x1000 512M
+sync
+'''
+
+
+def live(place, *options, **how):
+    return tops.top(place, '-d', '0.2', *options, **how)
+
+
+def check_it_follows(place):
+    place.serve()
+    load = place.run(SCRIPT)
+    with live(place) as top:
+        tops.first(top)
+        top.shows('256M')
+        load.go()
+        top.shows('768M')
+        load.end()
+        top.hides('768M')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+
+
+def check_killed_and_restarted(place):
+    """A banner while ttmemd is gone; all is well when it is back."""
+    server = place.serve()
+    load = place.run(SCRIPT)
+    with live(place) as top:
+        tops.first(top)
+        top.shows('256M')
+        started = len(top.bytes_from())
+        for _ in range(2):
+            server.stop(signal.SIGKILL)
+            screen = top.shows('ttmemd is gone')
+            if screen.find('256M') is None:
+                serve.fail(f'the last figures are gone:\n{screen.framed()}')
+            server = place.serve()
+            top.hides('ttmemd is gone')
+            top.shows('256M')
+        load.go()
+        top.shows('768M')
+        after = top.bytes_from(started)
+        for clear in (b'\x1b[2J', b'\x1b[H\x1b[J'):
+            if clear in after:
+                serve.fail(f'{clear!r} after the first frame')
+        load.end()
+
+
+def check_stopped(place):
+    server = place.serve()
+    with live(place) as top:
+        tops.first(top)
+        os.kill(server.pid, signal.SIGSTOP)
+        top.shows('does not move')
+        os.kill(server.pid, signal.SIGCONT)
+        top.hides('does not move')
+
+
+def check_started_before_ttmemd(place):
+    with live(place) as top:
+        top.shows('never started')
+        place.serve()
+        load = place.run(SCRIPT)
+        top.hides('never started')
+        top.shows('256M')
+
+
+def check_untracked_holder(place):
+    """Who has a device open and does not report is shown, with dashes."""
+    root = f'{place.files}/driver'
+    os.mkdir(root)
+    holder = place.popen([place.programs.load, '--fake-sysfs', root,
+                          '--board', 'n150', '--seconds', '600', '--quiet'])
+    pids = f'{root}/proc/driver/tenstorrent/0/pids'
+    wait_for('the files', lambda: os.path.exists(pids) or serve.fail(pids))
+    place.serve('--sysfs-root', f'{root}/sys', '--proc-root', f'{root}/proc')
+    with live(place, size=(132, 43)) as top:
+        tops.first(top)
+        top.shows('1 untracked', row=1)
+        tops.press(top, 'processes')
+        row = top.shows('untracked', str(holder.pid)).row_of(str(holder.pid))
+        tops.has(row, 'untracked', ' - ')
+        top.keys('1')
+        # Of the driver: its board, and what it measures.
+        top.shows('n150', 'MHz')
+
+
+def check_quiet_frames(place):
+    """Nothing happens: a frame is next to nothing."""
+    place.serve()
+    load = place.run(SCRIPT)
+    with live(place) as top:
+        tops.first(top)
+        top.shows('256M')
+        # The clock moves on: frames are drawn.
+        seen = set()
+
+        def clock():
+            seen.add(top.screen().rows[0])
+            if len(seen) < 4:
+                serve.fail('the clock stands still')
+        wait_for('a second', clock)
+        before, seen = top.written(), set()
+        wait_for('some seconds', clock)
+        wrote = top.written() - before
+        if wrote > 600:
+            serve.fail(f'{wrote} bytes in three seconds without news: '
+                       f'{top.bytes_from(before)[:400]!r}')
+
+
+def check_hostile_names(place):
+    """Escape sequences in names of programs and scopes stay texts."""
+    place.serve()
+    folder = f'{place.files}/evil'
+    os.mkdir(folder)
+    names = ('\x1b[2J\x1b[Hx', 'new\nline', '\x1b]0;t\x07', '\x9bH\xc2\x9b2J')
+    loads = []
+    for name in names:
+        os.symlink(place.programs.load, f'{folder}/{name}')
+        text = ''.join(f'\\x{b:02x}' for b in name.encode())
+        path = place.file('script', 'open 0 chip=1 dram=1G\n'
+                          f'push "{text}"\nalloc 0 dram 1 0 1M\nsync\n')
+        load = place.popen([f'{folder}/{name}', '--dir', place.base,
+                            '--quiet', '--script', path], stdin=-1,
+                           stdout=-1, text=True)
+        load.stdout.readline()
+        loads.append(load)
+    place.sees('all of them', lambda s: serve.expect(
+        'processes', len(s['processes']), len(names)))
+    with live(place, size=(132, 43)) as top:
+        tops.first(top)
+        top.keys('3')
+        tops.in_view(top, 'processes')
+        top.keys('*')
+        screen = top.shows('line', '2J')
+        tops.is_whole(screen)
+        for data in (b'\x1b[2J', b'\x1b]0;', b'\xc2\x9b', b'\x9bH'):
+            after = top.bytes_from()[top.bytes_from().find(b'Quit'):]
+            if data in after:
+                serve.fail(f'{data!r} went to the terminal')
+        serve.expect('title', top.ask('pane_title') == 't', False)
+    for load in loads:
+        load.stdin.close()
+
+
+def check_kill_asks(place):
+    place.serve()
+    load = place.run(SCRIPT)
+    with live(place) as top:
+        tops.first(top)
+        top.keys('3')
+        top.shows(str(load.pid))
+        for keys in (('k', 'Escape'), ('k', 'Enter', 'n'),
+                     ('F9', 'Enter', 'Escape'), ('k', 'q')):
+            for key in keys:
+                top.keys(key)
+            top.hides('Signal to', 'Are you sure?')
+            os.kill(load.pid, 0)
+        top.keys('k')
+        top.shows('Signal to', f'pid {load.pid}')
+        top.keys('Enter')
+        top.shows('Are you sure?', 'SIGTERM', f'pid {load.pid}')
+        os.kill(load.pid, 0)
+        top.keys('y')
+        top.shows('Sent SIGTERM', row=-1)
+        tops.gone(load.pid)
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+
+
+def check_readonly_kills_nobody(place):
+    place.serve()
+    load = place.run(SCRIPT)
+    with live(place, '--readonly') as top:
+        tops.first(top)
+        top.keys('3')
+        top.shows(str(load.pid))
+        for key in ('k', 'F9'):
+            top.keys(key)
+            top.shows('--readonly', row=-1)
+            top.keys('Enter', 'y', 'Escape')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+    os.kill(load.pid, 0)
+    load.go()
+    load.end()
+
+
+def check_record_and_replay(place):
+    place.serve()
+    load = place.run(SCRIPT)
+    path = f'{place.files}/recorded.json'
+    with live(place, '--record', path) as top:
+        tops.first(top)
+        top.shows('256M')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+    text = tops.run(place, '--replay', path, '--once').stdout
+    tops.has(text, '256M')
+    load.go()
+    load.end()
+
+
+def check_remote_view(place):
+    """What ttmem-dump writes, read from standard input as it comes."""
+    place.serve()
+    load = place.run(SCRIPT)
+    line = f'{shlex.quote(tops.DUMP)} --format json --watch 0.2 | ' \
+        f'{shlex.quote(tops.PROGRAM)} --replay -'
+    with Terminal(['sh', '-c', line], env=tops.environment(place)) as top:
+        tops.first(top)
+        top.shows('256M')
+        top.keys('3')
+        tops.in_view(top, 'processes')
+        load.go()
+        top.shows('768M')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+    load.end()
+
+
+if __name__ == '__main__':
+    sys.exit(tops.run_all(__doc__, [
+        check_it_follows, check_killed_and_restarted, check_stopped,
+        check_started_before_ttmemd, check_untracked_holder,
+        check_quiet_frames, check_hostile_names,
+        check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
+        check_remote_view,
+    ]))

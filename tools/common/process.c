@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/text.h"
+
+#define CONTAINER_DIGITS 12u
+#define PATH_SIZE 64u
+
+/* Where a run of at least 32 hexadecimal digits starts, or NULL. */
+static const char *long_hex_find(const char *text)
+{
+	size_t length;
+
+	while (*text) {
+		length = strspn(text, "0123456789abcdef");
+		if (length >= 32)
+			return text;
+		text += length;
+		text += *text != '\0';
+	}
+	return NULL;
+}
+
+const char *ttm_container_text(
+	const char *cgroup, char *buffer, size_t buffer_size)
+{
+	const char *id, *slash;
+
+	if (!cgroup) {
+		snprintf(buffer, buffer_size, "-");
+		return buffer;
+	}
+	id = long_hex_find(cgroup);
+	if (id) {
+		snprintf(
+			buffer, buffer_size, "%.*s", (int)CONTAINER_DIGITS, id);
+		return buffer;
+	}
+	slash = strrchr(cgroup, '/');
+	if (slash && slash[1])
+		cgroup = slash + 1;
+	return ttm_text_escape(cgroup, buffer, buffer_size);
+}
+
+const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
+	const char *comm, char *buffer, size_t buffer_size)
+{
+	size_t length = 0;
+	uint64_t i;
+
+	if (cmdline_len == 0)
+		return ttm_text_escape(comm ? comm : "-", buffer, buffer_size);
+	for (i = 0; i < cmdline_len && length + 1 < buffer_size; i++) {
+		if (i)
+			buffer[length++] = ' ';
+		ttm_text_escape(cmdline[i] ? cmdline[i] : "", buffer + length,
+			buffer_size - length);
+		length += strlen(buffer + length);
+	}
+	buffer[length] = '\0';
+	return buffer;
+}
+
+uint64_t ttm_proc_start_time(uint64_t pid)
+{
+	char path[PATH_SIZE], stat[1024];
+	size_t length;
+	FILE *file;
+	char *at;
+	int field;
+
+	snprintf(
+		path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	length = fread(stat, 1, sizeof(stat) - 1, file);
+	fclose(file);
+	stat[length] = '\0';
+	/* Counted behind the name, which may hold any byte. */
+	at = strrchr(stat, ')');
+	for (field = 2; at && field < 22; field++) {
+		at = strchr(at, ' ');
+		if (at)
+			at++;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t ttm_proc_pid_namespace(uint64_t pid)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	if (pid)
+		snprintf(path, sizeof(path), "/proc/%llu/ns/pid",
+			(unsigned long long)pid);
+	else
+		snprintf(path, sizeof(path), "/proc/self/ns/pid");
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process as people know it, and as /proc does. */
+#ifndef TTM_COMMON_PROCESS_H
+#define TTM_COMMON_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The container's short id if the cgroup has a long one in its path, else the last
+ * part of the path; "-" for NULL. Escaped. Returns `buffer`.
+ */
+const char *ttm_container_text(
+	const char *cgroup, char *buffer, size_t buffer_size);
+
+/* The arguments, or `comm` without any, escaped. Returns `buffer`. */
+const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
+	const char *comm, char *buffer, size_t buffer_size);
+
+/* Field 22 of /proc/PID/stat; 0: not to be read. */
+uint64_t ttm_proc_start_time(uint64_t pid);
+
+/* Inode of its pid namespace; pid 0 is ourselves. 0: unknown. */
+uint64_t ttm_proc_pid_namespace(uint64_t pid);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app.h"
+#include "common/error.h"
+#include "config.h"
+
+#define HISTORIES_NS 60000000000ull
+
+uint64_t top_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* -- snapshots ---------------------------------------------------------------- */
+
+/* All there is; but the past, most of which was written before, once a minute. */
+static uint32_t record_flags(struct top_app *app, uint64_t now_ns)
+{
+	uint32_t flags = TTMEM_SNAPSHOT_OBJECTS | TTMEM_SNAPSHOT_DISTRIBUTIONS;
+
+	if (now_ns < app->histories_ns)
+		return flags;
+	app->histories_ns = now_ns + HISTORIES_NS;
+	return flags | TTMEM_SNAPSHOT_HISTORIES;
+}
+
+static int record_write(
+	struct top_app *app, const struct ttmem_snapshot *snapshot)
+{
+	int r = ttmem_snapshot_write_file(snapshot, app->record);
+
+	if (r == 0 && fflush(app->record) != 0)
+		r = -errno;
+	return r;
+}
+
+/* "0", "asic:HEX" or "pci:BDF", once there are devices. */
+static void device_choose(struct top_app *app)
+{
+	char asic[TOP_TEXT_SIZE], pci[TOP_TEXT_SIZE], address[TOP_TEXT_SIZE];
+	const char *wanted = app->options.device;
+	size_t i;
+
+	for (i = 0; wanted && i < app->model.devices.len; i++) {
+		const struct top_device *d = &app->model.devices.list[i];
+
+		snprintf(asic, sizeof(asic), "asic:%llx",
+			(unsigned long long)d->row->chip_id);
+		snprintf(pci, sizeof(pci), "pci:%.40s",
+			top_pci(d->row->pci_address, address));
+		if (strcmp(d->name, wanted) != 0 && strcmp(asic, wanted) != 0 &&
+			strcmp(pci, wanted) != 0)
+			continue;
+		app->state.device = d->id;
+		app->options.device = NULL;
+	}
+}
+
+int top_app_take(struct top_app *app, uint64_t now_ns)
+{
+	uint32_t flags = top_state_flags(&app->state);
+	struct ttmem_snapshot *snapshot = NULL;
+	int r;
+
+	if (app->record)
+		flags |= record_flags(app, now_ns);
+	r = top_source_take(app->source, flags, now_ns, &snapshot);
+	if (r == 0 && app->record)
+		r = record_write(app, snapshot);
+	if (r < 0) {
+		ttmem_snapshot_free(&snapshot);
+		return r;
+	}
+	if (app->state.frozen) {
+		ttmem_snapshot_free(&snapshot);
+		return 0;
+	}
+	r = top_model_update(&app->model, &app->state, snapshot);
+	if (r == 0 && app->options.device) {
+		device_choose(app);
+		r = top_model_rows(&app->model, &app->state);
+	}
+	return r;
+}
+
+/* -- beginning and end -------------------------------------------------------- */
+
+static void locale_begin(struct top_app *app)
+{
+	const char *codeset;
+
+	/* Only characters: numbers are read and written with a point. */
+	setlocale(LC_CTYPE, "");
+	codeset = nl_langinfo(CODESET);
+	app->utf8 = strcmp(codeset, "UTF-8") == 0 ||
+		strcmp(codeset, "utf8") == 0;
+}
+
+static void state_begin(struct top_app *app)
+{
+	const struct top_options *options = &app->options;
+	const char *no_color = getenv("NO_COLOR");
+	struct top_state *state = &app->state;
+
+	top_state_begin(state);
+	if (!options->no_config) {
+		if (options->config)
+			snprintf(app->config, sizeof(app->config), "%s",
+				options->config);
+		else if (top_config_path(app->config, sizeof(app->config)) < 0)
+			app->config[0] = '\0';
+		if (app->config[0])
+			top_config_read(app->config, state);
+	}
+	app->settings_read = state->settings;
+	if (options->view_given)
+		state->view = options->view;
+	if (options->sort < TOP_COLUMNS)
+		state->sort = options->sort;
+	if (options->filter)
+		snprintf(state->filter, sizeof(state->filter), "%s",
+			options->filter);
+	state->window = options->window;
+	state->readonly = options->readonly;
+	if (options->vi)
+		state->settings.vi = true;
+	if (options->ascii)
+		state->settings.ascii = true;
+	if (options->no_colour || (no_color && no_color[0]))
+		state->settings.colour = false;
+	app->settings_begun = state->settings;
+	app->model.replay = options->replay != NULL;
+	app->model.recording = options->record != NULL;
+}
+
+static int record_open(struct top_app *app)
+{
+	if (!app->options.record)
+		return 0;
+	app->record = fopen(app->options.record, "we");
+	if (app->record)
+		return 0;
+	ttm_error("%s: %s", app->options.record, strerror(errno));
+	return TTM_EXIT_FAILURE;
+}
+
+static int source_open(struct top_app *app, bool every)
+{
+	struct top_source_config config = { .dir = app->options.dir,
+		.replay = app->options.replay,
+		.system = app->options.system,
+		.every = every,
+		.delay_ns = app->options.delay_ns };
+
+	return top_source_open(&config, &app->source);
+}
+
+static int app_run(struct top_app *app)
+{
+	bool text = app->options.once || app->options.batch;
+	int status = record_open(app);
+
+	if (status == 0 && !text) {
+		status = source_open(app, false);
+		if (status == 0)
+			status = top_live(app);
+		if (status >= 0)
+			return status;
+		/* No terminal: one frame. */
+		top_source_close(&app->source);
+		app->options.once = app->options.count == 0;
+		status = 0;
+	}
+	if (status == 0)
+		status = source_open(app, true);
+	if (status == 0)
+		status = top_batch(app);
+	return status;
+}
+
+static int app_end(struct top_app *app, int status)
+{
+	if (app->record && fclose(app->record) != 0 && status == 0) {
+		ttm_error("%s: %s", app->options.record, strerror(errno));
+		status = TTM_EXIT_FAILURE;
+	}
+	top_source_close(&app->source);
+	top_model_free(&app->model);
+	top_state_free(&app->state);
+	top_grid_free(&app->grid);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct top_app app; /* large */
+
+	ttm_error_name("ttmem-top");
+	top_options_parse(argc, argv, &app.options);
+	locale_begin(&app);
+	state_begin(&app);
+	return app_end(&app, app_run(&app));
+}

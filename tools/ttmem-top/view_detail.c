@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+/* All that is known about one device, or one process. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/process.h"
+#include "common/text.h"
+#include "view.h"
+
+#define LABEL_COLS 16
+#define LONG_SIZE 4096u
+#define OBJECTS_SHOWN 200u
+
+/* -- a device ----------------------------------------------------------------- */
+
+static void readings_add(
+	struct top_text *text, const struct ttmem_telemetry_row *t)
+{
+	char age[TOP_TEXT_SIZE];
+	unsigned i;
+
+	top_text_head(text, "Readings of the driver");
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "number",
+		"/dev/tenstorrent/%llu", (unsigned long long)t->number);
+	for (i = 0; i < TTMEM_READINGS; i++) {
+		const char *name = ttmem_name(TTMEM_NAMES_READING, i);
+
+		if (!name)
+			continue;
+		if (t->errors[i] && t->errors[i] != TTMEM_UNKNOWN)
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
+				"- (%s)", strerror((int)t->errors[i]));
+		else
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
+				"%s old", top_duration(t->ages_ns[i], age));
+	}
+}
+
+static void sharers_add(const struct top_model *model,
+	const struct top_device *device, struct top_text *text)
+{
+	const struct ttmem_share_row *share;
+	const struct ttmem_process_row *p;
+	struct top_area line = top_text_rows(text, 1);
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
+	size_t i;
+
+	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%8s %8s %8s %8s  %s", "PID",
+		"DRAM", "L1", "CB", "NAME");
+	for (i = 0; i < ttmem_snapshot_shares_len(model->snapshot); i++) {
+		share = ttmem_snapshot_share(model->snapshot, i);
+		p = ttmem_snapshot_process(model->snapshot, share->process);
+		if (share->device != device->index || share->open != 1 || !p)
+			continue;
+		line = top_text_rows(text, 1);
+		top_put_right(
+			&line, 0, 0, 8, TOP_LOOK_PLAIN, top_count(p->pid, a));
+		top_put_right(&line, 0, 9, 8, TOP_LOOK_PLAIN,
+			top_bytes(share->figures[TTMEM_FIGURE_DRAM].live_bytes,
+				a));
+		top_put_right(&line, 0, 18, 8, TOP_LOOK_PLAIN,
+			top_bytes(
+				share->figures[TTMEM_FIGURE_L1].live_bytes, a));
+		top_put_right(&line, 0, 27, 8, TOP_LOOK_PLAIN,
+			top_bytes(
+				share->figures[TTMEM_FIGURE_CB].live_bytes, b));
+		top_put(&line, 0, 37, TOP_LOOK_PLAIN,
+			ttm_text_escape(
+				p->comm ? p->comm : "-", comm, sizeof(comm)));
+	}
+}
+
+void top_detail_device(const struct top_model *model,
+	const struct top_device *device, struct top_text *text)
+{
+	struct top_area area = top_text_rows(text, top_breakdown_rows(device));
+
+	top_breakdown_paint(model, device, &area);
+	top_text_head(text, "Processes");
+	sharers_add(model, device, text);
+	if (device->untracked)
+		top_text_line(text, TOP_LOOK_WARN,
+			"! %llu more have it open and do not report",
+			(unsigned long long)device->untracked);
+	if (device->telemetry)
+		readings_add(text, device->telemetry);
+}
+
+/* -- a process ---------------------------------------------------------------- */
+
+static void command_add(struct top_text *text, const struct top_row *row)
+{
+	char command[LONG_SIZE];
+
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "command", "%s",
+		top_row_command(row, true, command, sizeof(command)));
+}
+
+static void shares_add(const struct top_model *model, const struct top_row *row,
+	struct top_text *text)
+{
+	const struct ttmem_share_row *share;
+	char a[TOP_TEXT_SIZE], title[TOP_TEXT_SIZE * 2];
+	struct top_area line;
+	size_t i, place;
+	unsigned f;
+
+	for (i = 0; i < ttmem_snapshot_shares_len(model->snapshot); i++) {
+		share = ttmem_snapshot_share(model->snapshot, i);
+		place = top_devices_of_index(&model->devices, share->device);
+		if (share->process != row->process ||
+			place == model->devices.len)
+			continue;
+		snprintf(title, sizeof(title), "Device %s%s",
+			model->devices.list[place].name,
+			share->open == 1 ? "" : ", closed");
+		top_text_head(text, title);
+		line = top_text_rows(text, 1);
+		top_printf(&line, 0, 0, TOP_LOOK_DIM, "%-18s %9s %9s %9s %9s",
+			"KIND", "USED", "OBJECTS", "PEAK", "ORPHANED");
+		for (f = 0; f < TTMEM_FIGURES; f++) {
+			const struct ttmem_sums *s = &share->figures[f];
+
+			if (!s->alloc_objects)
+				continue;
+			line = top_text_rows(text, 1);
+			top_put(&line, 0, 0, TOP_LOOK_LABEL,
+				ttmem_name(TTMEM_NAMES_FIGURE, f));
+			top_put_right(&line, 0, 19, 9, TOP_LOOK_STRONG,
+				top_bytes(s->live_bytes, a));
+			top_put_right(&line, 0, 29, 9, TOP_LOOK_PLAIN,
+				top_count(s->live_objects, a));
+			top_put_right(&line, 0, 39, 9, TOP_LOOK_PEAK,
+				top_bytes(s->peak_bytes, a));
+			top_put_right(&line, 0, 49, 9,
+				s->orphaned_bytes ? TOP_LOOK_WARN :
+						    TOP_LOOK_PLAIN,
+				top_bytes(s->orphaned_bytes, a));
+		}
+	}
+}
+
+static void reasons_add(struct top_text *text, enum ttmem_names set,
+	const char *what, const uint64_t counts[TTMEM_REASONS])
+{
+	const char *name;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_REASONS; i++) {
+		name = ttmem_name(set, i);
+		if (name && counts[i] && counts[i] != TTMEM_UNKNOWN)
+			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, what,
+				"%llu %s", (unsigned long long)counts[i], name);
+	}
+}
+
+/* The largest objects of it, or of one of its scopes. */
+struct object_list {
+	const struct ttmem_object_row **list;
+	size_t len;
+};
+
+static int object_compare(const void *x, const void *y)
+{
+	const struct ttmem_object_row *const *a = x, *const *b = y;
+
+	if ((*a)->bytes != (*b)->bytes)
+		return (*a)->bytes > (*b)->bytes ? -1 : 1;
+	return (*a)->id < (*b)->id ? -1 : (*a)->id > (*b)->id;
+}
+
+static bool object_is_of(
+	const struct top_row *row, const struct ttmem_object_row *object)
+{
+	if (object->process != row->process ||
+		(row->device != TTMEM_NONE && row->device != object->device))
+		return false;
+	if (row->kind != TOP_ROW_SCOPE)
+		return true;
+	if (!row->comm || !object->scope)
+		return row->comm == object->scope;
+	return strcmp(row->comm, object->scope) == 0;
+}
+
+static void object_add(const struct top_model *model, struct top_text *text,
+	const struct ttmem_object_row *object)
+{
+	size_t place = top_devices_of_index(&model->devices, object->device);
+	struct top_area line = top_text_rows(text, 1);
+	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, object->figure);
+	char a[TOP_TEXT_SIZE], scope[128];
+
+	top_put_right(
+		&line, 0, 0, 9, TOP_LOOK_STRONG, top_bytes(object->bytes, a));
+	top_put_left(&line, 0, 10, 18, TOP_LOOK_LABEL, kind ? kind : "-");
+	top_put_left(&line, 0, 29, 4, TOP_LOOK_PLAIN,
+		place < model->devices.len ? model->devices.list[place].name :
+					     "-");
+	top_put_right(&line, 0, 34, 8, TOP_LOOK_PLAIN,
+		top_duration(object->age_ns, a));
+	top_printf(&line, 0, 44, TOP_LOOK_DIM, "0x%-14llx",
+		(unsigned long long)object->id);
+	top_put(&line, 0, 61,
+		object->orphaned == 1 ? TOP_LOOK_WARN : TOP_LOOK_PLAIN,
+		ttm_text_escape(object->scope ? object->scope : "-", scope,
+			sizeof(scope)));
+}
+
+static void objects_add(const struct top_model *model,
+	const struct top_row *row, struct top_text *text)
+{
+	size_t all = ttmem_snapshot_objects_len(model->snapshot), i;
+	struct object_list found = { calloc(all + 1, sizeof(*found.list)), 0 };
+	struct top_area line;
+
+	for (i = 0; found.list && i < all; i++) {
+		const struct ttmem_object_row *object = ttmem_snapshot_object(
+			model->snapshot, i);
+
+		if (object_is_of(row, object))
+			found.list[found.len++] = object;
+	}
+	top_text_head(text, "Largest objects");
+	if (!found.len) {
+		top_text_line(text, TOP_LOOK_DIM, "none listed");
+		free(found.list);
+		return;
+	}
+	qsort(found.list, found.len, sizeof(*found.list), object_compare);
+	line = top_text_rows(text, 1);
+	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%9s %-18s %-4s %8s  %-16s %s",
+		"BYTES", "KIND", "DEV", "AGE", "ID", "SCOPE");
+	for (i = 0; i < found.len && i < OBJECTS_SHOWN; i++)
+		object_add(model, text, found.list[i]);
+	if (i < found.len)
+		top_text_line(
+			text, TOP_LOOK_DIM, "and %zu more", found.len - i);
+	free(found.list);
+}
+
+static void process_add(const struct top_model *model,
+	const struct ttmem_process_row *p, struct top_text *text)
+{
+	uint64_t now = ttmem_snapshot_info(model->snapshot)->monotonic_ns;
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], path[512];
+
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "cgroup", "%s",
+		ttm_text_escape(
+			p->cgroup ? p->cgroup : "-", path, sizeof(path)));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "tracked for",
+		"%s, last event %s ago",
+		top_duration(top_ago(now, p->started_ns), a),
+		top_duration(top_ago(now, p->last_event_ns), b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
+		"%s, %s per second", top_count(p->events, a),
+		top_count(p->events_per_s, b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "missed",
+		"%s records, in flight %s", top_count(p->missed, a),
+		top_count(p->in_flight, b));
+	reasons_add(text, TTMEM_NAMES_LOSS, "! lost", p->lost_events);
+	reasons_add(text, TTMEM_NAMES_ANOMALY, "! anomaly", p->anomalies);
+}
+
+void top_detail_row(const struct top_model *model, const struct top_row *row,
+	struct top_text *text)
+{
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		model->snapshot, row->process);
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], scope[256];
+
+	if (row->kind == TOP_ROW_DEVICE) {
+		size_t place = top_devices_find(&model->devices, row->id);
+
+		if (place < model->devices.len)
+			top_detail_device(
+				model, &model->devices.list[place], text);
+		return;
+	}
+	if (row->kind == TOP_ROW_SCOPE) {
+		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "scope", "%s",
+			ttm_text_escape(row->comm ? row->comm : "(none)", scope,
+				sizeof(scope)));
+		objects_add(model, row, text);
+		return;
+	}
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "pid", "%s, user %s",
+		top_count(row->pid, a), top_user(row->uid, b));
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "state", "%s",
+		top_state_name(row->state));
+	if (p)
+		process_add(model, p, text);
+	command_add(text, row);
+	if (p) {
+		shares_add(model, row, text);
+		objects_add(model, row, text);
+	}
+}
