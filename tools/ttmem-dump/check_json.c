@@ -11,6 +11,7 @@
 static void text_write(FILE *file, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
+	uint32_t code;
 	size_t length;
 	uint32_t code;
 
@@ -25,10 +26,8 @@ static void text_write(FILE *file, const char *text)
 			fputs("\\ufffd", file);
 		else if (*at == '"' || *at == '\\')
 			fprintf(file, "\\%c", *at);
-		else if (*at < 0x20 || *at == 0x7f)
-			fprintf(file, "\\u%04x", *at);
-		else if (*at == 0xc2 && at[1] < 0xa0)
-			fprintf(file, "\\u%04x", at[1]);
+		else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+			fprintf(file, "\\u%04x", code);
 		else
 			fwrite(at, 1, length, file);
 	}
