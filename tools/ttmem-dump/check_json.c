@@ -13,7 +13,6 @@ static void text_write(FILE *file, const char *text)
 	const unsigned char *at = (const unsigned char *)text;
 	uint32_t code;
 	size_t length;
-	uint32_t code;
 
 	if (!text) {
 		fputs("null", file);
