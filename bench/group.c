@@ -95,7 +95,8 @@ static void worker_fill(struct worker *worker)
 
 	worker_pin(worker);
 	worker->error = bench_side_fill(&worker->side, group->hook,
-		worker->number, bench_device(group->hook, number),
+		worker->number, alone ? 1 : 2,
+		bench_device(group->hook, number),
 		alone ? group->live : group->live / 2);
 }
 

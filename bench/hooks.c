@@ -369,10 +369,10 @@ static void ids_choose(struct bench_side *side)
 	}
 }
 
-/* Two sides take turns, as with a runtime's counter. */
+/* Sides take turns, as with a runtime's counter. */
 static uint64_t id_new(struct bench_side *side)
 {
-	side->next_id += 2;
+	side->next_id += side->sides;
 	return side->next_id;
 }
 
@@ -441,7 +441,7 @@ uint32_t bench_device(const struct bench_hook *hook, unsigned number)
 }
 
 int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
-	unsigned number, uint32_t device, size_t objects)
+	unsigned number, unsigned sides, uint32_t device, size_t objects)
 {
 	size_t i, len = objects / hook->class->objects;
 
@@ -454,6 +454,7 @@ int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
 	side->device = device;
 	side->ids_len = len;
 	side->next_id = number;
+	side->sides = sides;
 	side->random = 0x9e3779b97f4a7c15u * (number + 1);
 	for (i = 0; i < len; i++) {
 		side->ids[i] = id_new(side);

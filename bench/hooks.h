@@ -22,6 +22,7 @@ struct bench_side {
 	uint64_t *ids;   /* live; a batch works on the first few */
 	size_t ids_len;
 	uint64_t next_id;
+	unsigned sides; /* that take turns with new ids */
 	uint64_t random;
 	uint64_t fresh[BENCH_BATCH_MAX]; /* ids that a batch allocates */
 };
@@ -78,7 +79,7 @@ uint32_t bench_device(const struct bench_hook *hook, unsigned number);
  * less than a batch needs, or -ENOMEM.
  */
 int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
-	unsigned number, uint32_t device, size_t objects);
+	unsigned number, unsigned sides, uint32_t device, size_t objects);
 
 /* Frees them. */
 void bench_side_clear(struct bench_side *side);

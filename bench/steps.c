@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 	len = atol(argv[3]);
 	r = bench_start(hook);
 	if (r == 0)
-		r = bench_side_fill(&side, hook, 0, bench_device(hook, 0),
+		r = bench_side_fill(&side, hook, 0, 1, bench_device(hook, 0),
 			(size_t)atol(argv[2]));
 	if (r < 0) {
 		fprintf(stderr, "steps: %s: %s\n", argv[1], strerror(-r));

@@ -9,8 +9,14 @@
 #endif
 
 #ifdef __cplusplus
-#define TTMEM_BEGIN extern "C" {
-#define TTMEM_END }
+/* A function may be called as the struct that it fills: gcc -Wshadow minds. */
+#define TTMEM_BEGIN                                                            \
+	_Pragma("GCC diagnostic push")                                         \
+		_Pragma("GCC diagnostic ignored \"-Wshadow\"") extern "C"      \
+	{
+#define TTMEM_END                                                              \
+	}                                                                      \
+	_Pragma("GCC diagnostic pop")
 #else
 #define TTMEM_BEGIN
 #define TTMEM_END

@@ -114,9 +114,10 @@ enum ttmem_loss {
 #define TTMEM_SCOPE_PERSISTENT 1u
 
 #define TTMEM_PCI_ADDRESS(domain, bus, device, function)                       \
-	((((uint64_t)(domain)&0xffffffff) << 16) |                             \
-		(((uint64_t)(bus)&0xff) << 8) |                                \
-		(((uint64_t)(device)&0x1f) << 3) | ((uint64_t)(function)&0x7))
+	(((UINT64_C(0xffffffff) & (domain)) << 16) |                           \
+		((UINT64_C(0xff) & (bus)) << 8) |                              \
+		((UINT64_C(0x1f) & (device)) << 3) |                           \
+		(UINT64_C(0x7) & (function)))
 
 /* -- start, stop, state -------------------------------------------------- */
 
@@ -159,7 +160,8 @@ TTMEM_API bool ttmem_internal_decide(void);
  */
 static inline bool ttmem_enabled(void)
 {
-	int decided = *(const volatile int *)&ttmem_internal_switch;
+	const volatile int *word = &ttmem_internal_switch;
+	int decided = *word;
 
 	return decided ? decided > 1 : ttmem_internal_decide();
 }
@@ -280,6 +282,12 @@ TTMEM_API void ttmem_alloc_charged(uint32_t device, enum ttmem_kind kind,
 
 /* Alone, a free never makes a segment. */
 TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
+
+/*
+ * The same for callers that do not know the kind: frees one buffer of that id, of
+ * the first kind that has it. One that is orphaned goes only if none is live.
+ */
+TTMEM_API void ttmem_free_any(uint32_t device, uint64_t id);
 
 /*
  * A circular buffer is known by (device, program, cb). It takes size_per_core x

@@ -25,7 +25,7 @@ static TTM_INLINE bool slot_read(
 	const struct ttm_words *shared = ttm_slot_at(process, slot);
 	unsigned i;
 
-	/* pairs(slot): acquire, with slot_write: the body is whole */
+	/* pairs(slot): acquire, with slot_end: the body is whole */
 	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
 	if (TTM_UNLIKELY(TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE))
 		return false;
@@ -34,7 +34,7 @@ static TTM_INLINE bool slot_read(
 #pragma GCC unroll 7
 	for (i = 1; i < 8; i++)
 		ret_words->w[i] = ttm_load(&shared->w[i]);
-	/* pairs(slot-reuse): acquire, with slot_write's fence: no newer body
+	/* pairs(slot-reuse): acquire, with slot_begin's fence: no newer body
 	 * without a newer w0 */
 	ttm_fence_acquire();
 	return ttm_load(&shared->w[0]) == ret_words->w[0];
@@ -96,14 +96,12 @@ struct ttm_seen {
 
 /*
  * What nearly every search finds: the first entry with the key's tag in the first
- * bucket leads to an object of the current epoch. False says nothing. The slot's words
- * are of one object only if w0 is still the same afterwards.
+ * bucket. False says nothing. The slot is not read yet.
  */
-static TTM_INLINE bool key_glance(struct ttm_process *process,
-	struct ttm_bucket *bucket, const struct ttm_key *key, uint64_t era,
+static TTM_INLINE bool key_point(struct ttm_process *process,
+	struct ttm_bucket *bucket, const struct ttm_key *key,
 	struct ttm_seen *ret_seen)
 {
-	uint64_t w5 = 0;
 	unsigned at;
 
 	ret_seen->entry = ttm_bucket_find(bucket, key->tag, &at);
@@ -112,17 +110,29 @@ static TTM_INLINE bool key_glance(struct ttm_process *process,
 	ret_seen->place = &bucket->entries[at];
 	ret_seen->shared = ttm_slot_at(
 		process, ttm_entry_slot(ret_seen->entry));
-	/* pairs(slot): acquire, with slot_write: the body is whole */
-	ret_seen->w0 = ttm_load_acquire(&ret_seen->shared->w[0]);
+	return true;
+}
+
+/*
+ * Whether that leads to an object of the current epoch; false says nothing. The slot's
+ * words are of one object only if w0 is still the same afterwards.
+ */
+static TTM_INLINE bool key_glance(
+	const struct ttm_key *key, uint64_t era, struct ttm_seen *seen)
+{
+	uint64_t w5 = 0;
+
+	/* pairs(slot): acquire, with slot_end: the body is whole */
+	seen->w0 = ttm_load_acquire(&seen->shared->w[0]);
 	/* relaxed: as in slot_read */
-	ret_seen->w1 = ttm_load(&ret_seen->shared->w[1]);
+	seen->w1 = ttm_load(&seen->shared->w[1]);
 	if (key->program_mask)
-		w5 = ttm_load(&ret_seen->shared->w[5]);
-	return TTM_LIKELY(TTM_W0_STATE(ret_seen->w0) == TTM_SLOT_LIVE &&
-		words_have_key(ret_seen->w1, ttm_load(&ret_seen->shared->w[2]),
-			w5, key) &&
-		w1_is_of(ret_seen->w1, era) &&
-		entry_stands(ret_seen->place, ret_seen->entry));
+		w5 = ttm_load(&seen->shared->w[5]);
+	return TTM_LIKELY(TTM_W0_STATE(seen->w0) == TTM_SLOT_LIVE &&
+		words_have_key(
+			seen->w1, ttm_load(&seen->shared->w[2]), w5, key) &&
+		w1_is_of(seen->w1, era) &&
+		entry_stands(seen->place, seen->entry));
 }
 
 #endif

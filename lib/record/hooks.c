@@ -143,6 +143,33 @@ void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id)
 		buffer_free(device, kind, id);
 }
 
+static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
+{
+	enum ttmem_anomaly reason;
+	struct ttm_hook hook;
+	unsigned entry;
+	uint64_t mask;
+
+	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+		return;
+	mask = ttm_device_mask(hook.process, device, false, &reason);
+	if (!mask)
+		ttm_anomaly(
+			&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE, id);
+	while (mask) {
+		entry = ttm_mask_take(&mask);
+		ttm_object_remove(&hook, entry,
+			ttm_object_kind(hook.process, entry, id), 0, id);
+	}
+	ttm_hook_leave(&hook);
+}
+
+void ttmem_free_any(uint32_t device, uint64_t id)
+{
+	if (!ttm_switch_is_off())
+		buffer_free_any(device, id);
+}
+
 /* -- circular buffers and kernels ------------------------------------------------- */
 
 /* False if size x cores cannot be told, or not be kept. */

@@ -11,7 +11,7 @@
  * allocation took 10 ns more. The parts of devices that are not there take address
  * space only.
  */
-#define FIRST_LINES 4096u
+#define FIRST_LINES (1u << TTM_LINE_BITS)
 #define GROWTH_SHIFT 3
 #define HUGE_SIZE (2u << 20)
 #define LINES_MAX (FIRST_LINES << (3 * GROWTH_SHIFT))

@@ -10,8 +10,7 @@
  * newest first. A freed entry is stored as 0 and used again.
  *
  * An entry is a hint: whoever finds one compares the key in the slot, and takes
- * the object only by a CAS on the slot's own word. A CB's bucket is chosen by its
- * program alone, so that destroying a program finds all of them in one chain.
+ * the object only by a CAS on the slot's own word.
  *
  * A slot is live before its entry goes in, and the key is looked up again after:
  * of two threads that insert one key at once, at least one sees the other. See
@@ -43,28 +42,42 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 
 /*
  * Ids that follow each other, as those of a counter do, have lines that follow each
- * other, and each a line of its own: the caches foresee the next one, and threads that
- * draw from one counter do not meet. Blocks of ids are hashed.
+ * other: the caches foresee the next one, and a line comes round again only after as
+ * many ids as there are lines. Even and odd ids have a half each: two threads that
+ * take turns with a counter keep to their own lines, and to those that the caches
+ * fetch along with them. The upper bits are folded in above the lowest: ids that are
+ * multiples of something, as addresses are, are spread by these.
  */
-#define TTM_ID_BLOCK_SHIFT 12
+#define TTM_LINE_BITS 12
 
-static inline uint64_t ttm_block_hash(uint64_t id, unsigned w1)
+static inline uint64_t ttm_line_hash(uint64_t id, unsigned w1)
 {
-	uint64_t block = id >> TTM_ID_BLOCK_SHIFT;
-	uint64_t product = (block ^ (uint64_t)w1 << (64 - TTM_ID_BLOCK_SHIFT)) *
-		0x9e3779b97f4a7c15ull;
+	uint64_t upper = id >> 12 ^ id >> 24 ^ id >> 36 ^ id >> 48;
+	uint64_t line = id + (upper << 1) + (uint64_t)(w1 >> 6) * 0x9e6u;
 
-	return product ^ product >> 32;
+	return (line & ~0xfffull) | (line & 1) << (TTM_LINE_BITS - 1) |
+		(line >> 1 & 0x7ff);
 }
 
 /*
  * The line in each part of a level, and the part. That is chosen by the device: threads
  * with a device each would otherwise take every other line from each other's caches.
  */
-static inline uint64_t ttm_bucket_hash(
-	uint64_t block_hash, uint64_t id, unsigned w1)
+static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned w1)
 {
-	return (block_hash + id) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+	return ttm_line_hash(id, w1) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+}
+
+/*
+ * A program's CBs are in a few chains, by the lowest bits of their ids, so that
+ * destroying the program finds all of them there.
+ */
+#define TTM_PROGRAM_CHAINS 8u
+
+static inline uint64_t ttm_program_hash(
+	uint64_t program, unsigned chain, unsigned w1)
+{
+	return ttm_bucket_hash(program * TTM_PROGRAM_CHAINS + chain, w1);
 }
 
 static inline uint64_t ttm_tag(uint64_t hash)
@@ -76,7 +89,6 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
 	unsigned w1 = figure << 6 | device;
-	uint64_t block;
 
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		w1 = TTMEM_FIGURE_KERNEL << 6 | device;
@@ -92,15 +104,15 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
-		block = ttm_block_hash(program, w1);
-		ret_key->bucket_hash = ttm_bucket_hash(block, program, w1);
-		ret_key->tag = ttm_tag(ttm_hash(id, ret_key->bucket_hash));
+		ret_key->bucket_hash = ttm_program_hash(
+			program, id % TTM_PROGRAM_CHAINS, w1);
+		ret_key->tag = ttm_tag(ttm_hash(id, program));
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
-		block = ttm_block_hash(id, w1);
-		ret_key->bucket_hash = ttm_bucket_hash(block, id, w1);
-		ret_key->tag = ttm_tag(block ^ id << (64 - TTM_ID_BLOCK_SHIFT));
+		ret_key->bucket_hash = ttm_bucket_hash(id, w1);
+		ret_key->tag = ttm_tag(
+			(id ^ (uint64_t)w1 << 53) * 0x9e3779b97f4a7c15ull);
 	}
 }
 
@@ -237,25 +249,52 @@ bool ttm_index_has_other(const struct ttm_process *process,
 	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
 /*
- * The same after an insertion into this bucket of this level: the answer "no" is
- * certain, and needs no slot. The newest level must be asked for again: by now there
+ * The same after an insertion at `place` of this bucket of this level: the answer "no"
+ * is certain, and needs no slot. The newest level must be asked for again: by now there
  * may be one with a rival.
  */
 static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	const struct ttm_level *level, const struct ttm_bucket *bucket,
-	const struct ttm_key *key, uint64_t mine)
+	const struct ttm_key *key, const uint64_t *place, uint64_t mine)
 {
-	unsigned found = ttm_bucket_with(bucket, key->tag);
+	bool single = !level->older && ttm_level_newest(process) == level;
+	unsigned found;
 
+	/* relaxed: a further line that is not seen yet has nothing from before
+	 * our insertion, and who comes after it sees us. Mostly it is alone in
+	 * its bucket. */
+	if (TTM_LIKELY(place == bucket->entries && single &&
+		    ttm_line_is_zero_from(bucket->entries, 1)))
+		return false;
+	found = ttm_bucket_with(bucket, key->tag);
 	if (TTM_UNLIKELY(found & (found - 1)))
 		return true;
-	/* relaxed: a further line that is not seen yet has nothing from before
-	 * our insertion, and who comes after it sees us */
-	if (TTM_LIKELY(
-		    (ttm_load(&bucket->next) | (uintptr_t)level->older) == 0 &&
-		    ttm_level_newest(process) == level))
+	if (TTM_LIKELY(single && ttm_load(&bucket->next) == 0))
 		return false;
 	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
+}
+
+/*
+ * Likewise, with another entry in the same bucket that is known: true if there is none
+ * with the tag but these two. False says nothing.
+ */
+static inline bool ttm_index_has_only(const struct ttm_process *process,
+	const struct ttm_bucket *bucket, const struct ttm_key *key,
+	const uint64_t *mine, const uint64_t *other)
+{
+	const struct ttm_level *level = ttm_level_newest(process);
+	unsigned both = 1u << (mine - bucket->entries) |
+		1u << (other - bucket->entries);
+
+	/* relaxed: as above */
+	if (TTM_UNLIKELY(level->older ||
+		    ttm_level_bucket(level, key->bucket_hash) != bucket))
+		return false;
+	/* Mostly they are alone in their bucket. */
+	if (TTM_LIKELY(both == 3 && ttm_line_is_zero_from(bucket->entries, 2)))
+		return true;
+	return ttm_bucket_with(bucket, key->tag) == both &&
+		ttm_load(&bucket->next) == 0;
 }
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)

@@ -47,8 +47,8 @@ static TTM_INLINE struct ttm_words *ttm_lane_record(
 	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
 }
 
-/* A record about an object, its words but for w0, w1 and w3. */
-static TTM_INLINE void ttm_record_write(struct ttm_words *record, uint64_t w0,
+/* A record about an object but for the time, w6; its words but for w0, w1 and w3. */
+static TTM_INLINE void ttm_record_begin(struct ttm_words *record, uint64_t w0,
 	uint64_t w1, uint64_t w3, const struct ttm_words *words)
 {
 	uint64_t *place = record->w;
@@ -60,9 +60,22 @@ static TTM_INLINE void ttm_record_write(struct ttm_words *record, uint64_t w0,
 	ttm_store(&place[3], w3);
 	ttm_store(&place[4], words->w[4]);
 	ttm_store(&place[5], words->w[5]);
-	ttm_store(&place[6], words->w[6]);
 	ttm_store(&place[7], words->w[7]);
+}
+
+static TTM_INLINE void ttm_record_end(
+	struct ttm_words *record, const struct ttm_words *words)
+{
+	/* relaxed: as above */
+	ttm_store(&record->w[6], words->w[6]);
 	TTM_TESTPOINT("record written");
+}
+
+static TTM_INLINE void ttm_record_write(struct ttm_words *record, uint64_t w0,
+	uint64_t w1, uint64_t w3, const struct ttm_words *words)
+{
+	ttm_record_begin(record, w0, w1, w3, words);
+	ttm_record_end(record, words);
 }
 
 static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)

@@ -87,6 +87,28 @@ static bool key_find(struct ttm_process *process, const struct ttm_key *key,
 	return is_orphan;
 }
 
+unsigned ttm_object_kind(
+	struct ttm_process *process, unsigned device, uint64_t id)
+{
+	uint64_t era = ttm_device_era(&process->devices[device]);
+	unsigned kind, kind_found = TTMEM_DRAM;
+	bool is_orphan = false;
+	struct ttm_found found;
+	struct ttm_key key;
+
+	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
+		ttm_key_set(&key, device, kind, 0, id);
+		if (!key_find(process, &key, era, &found))
+			continue;
+		if (found_is_of(&found, era))
+			return kind;
+		if (!is_orphan)
+			kind_found = kind;
+		is_orphan = true;
+	}
+	return kind_found;
+}
+
 TTM_COLD void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
@@ -123,24 +145,16 @@ static bool cb_is_of(
 		TTM_W1_DEVICE(words->w[1]) == device && words->w[5] == program;
 }
 
-void ttm_object_remove_program(
-	struct ttm_hook *hook, unsigned device, uint64_t program)
+static void remove_chain(struct ttm_hook *hook, struct ttm_block_device *block,
+	unsigned device, uint64_t program, unsigned chain)
 {
-	struct ttm_block_device *block = ttm_lane_block(
-		hook->process, hook->lane, device);
-	uint64_t era = ttm_device_era(&hook->process->devices[device]);
+	unsigned w1 = TTMEM_FIGURE_CB << 6 | device;
 	struct ttm_search search;
 	struct ttm_found found;
-	struct ttm_key key;
 	uint64_t entry = 0;
 
-	if (!block) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, TTM_FIGURE_NONE,
-			program, 0);
-		return;
-	}
-	ttm_key_set(&key, device, TTMEM_FIGURE_CB, program, 0);
-	ttm_search_start(&search, hook->process, key.bucket_hash, 0);
+	ttm_search_start(&search, hook->process,
+		ttm_program_hash(program, chain, w1), 0);
 	while ((found.place = ttm_search_next(&search, &entry)) != NULL) {
 		found.slot = ttm_entry_slot(entry);
 		if (slot_read(hook->process, found.slot, &found.words) &&
@@ -148,6 +162,25 @@ void ttm_object_remove_program(
 			entry_stands(found.place, entry))
 			ttm_found_end(hook, block, &found, 0);
 	}
+}
+
+void ttm_object_remove_program(
+	struct ttm_hook *hook, unsigned device, uint64_t program)
+{
+	struct ttm_block_device *block = ttm_lane_block(
+		hook->process, hook->lane, device);
+	uint64_t era = ttm_device_era(&hook->process->devices[device]);
+	struct ttm_found found;
+	struct ttm_key key;
+	unsigned chain;
+
+	if (!block) {
+		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, device, TTM_FIGURE_NONE,
+			program, 0);
+		return;
+	}
+	for (chain = 0; chain < TTM_PROGRAM_CHAINS; chain++)
+		remove_chain(hook, block, device, program, chain);
 	ttm_key_set(&key, device, TTMEM_FIGURE_KERNEL, 0, program);
 	while (key_find(hook->process, &key, era, &found))
 		ttm_found_end(hook, block, &found, 0);

@@ -74,9 +74,20 @@ void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
 	struct ttm_words words);
 
+/* The same where it has looked, and found at least one. */
+void ttm_put_settles(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	struct ttm_words words);
+
 /* Looks before it enters: for what is often replaced, or dispatched again. */
 void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
 	struct ttm_object object, uint64_t now);
+
+/*
+ * The kind of buffer that has this id, first of the current epoch; DRAM if none. By
+ * the time it is used another thread may have freed it.
+ */
+unsigned ttm_object_kind(
+	struct ttm_process *process, unsigned device, uint64_t id);
 
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
@@ -108,11 +119,15 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
  * The lines that the event will need are on their way while the clock is read,
  * which holds up everything behind it.
  */
-static TTM_INLINE void event_prefetch(
-	const struct ttm_bucket *bucket, const struct ttm_words *record)
+static TTM_INLINE struct ttm_bucket *event_prefetch(const struct ttm_hook *hook,
+	const struct ttm_words *record, const struct ttm_key *key)
 {
+	struct ttm_bucket *bucket = ttm_level_bucket(
+		ttm_level_newest(hook->process), key->bucket_hash);
+
 	ttm_prefetch_write(bucket);
 	ttm_prefetch_write(record);
+	return bucket;
 }
 
 static TTM_INLINE uint64_t object_bytes(
@@ -136,6 +151,20 @@ static TTM_INLINE bool slot_free(
 	TTM_TESTPOINT("slot freed");
 	ttm_index_clear(place);
 	return true;
+}
+
+/* What a free tells of an object that was seen, before it is freed. */
+static TTM_INLINE void slot_rest(
+	struct ttm_words *ret_words, const struct ttm_seen *seen, uint64_t id)
+{
+	ret_words->w[0] = seen->w0;
+	ret_words->w[1] = seen->w1;
+	ret_words->w[2] = id;
+	/* relaxed: the CAS shows whether they are of one object */
+	ret_words->w[4] = ttm_load(&seen->shared->w[4]);
+	ret_words->w[5] = ttm_load(&seen->shared->w[5]);
+	ret_words->w[6] = ttm_load(&seen->shared->w[6]);
+	ret_words->w[7] = ttm_load(&seen->shared->w[7]);
 }
 
 static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
@@ -169,26 +198,16 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 	struct ttm_key key;
 
 	ttm_key_set(&key, device, figure, program, id);
-	bucket = ttm_level_bucket(
-		ttm_level_newest(hook->process), key.bucket_hash);
-	event_prefetch(bucket, record);
+	bucket = event_prefetch(hook, record, &key);
 	now = ttm_clock_now();
 	ttm_lane_begin(hook->lane);
 	if (TTM_UNLIKELY(!block ||
-		    !key_glance(hook->process, bucket, &key, era, &seen) ||
-		    !slot_free(seen.shared, seen.w0, seen.place))) {
-		ttm_remove_rarely(
-			ttm_ticket(hook), device, figure, program, id);
-		return;
-	}
-	words.w[0] = seen.w0;
-	words.w[1] = seen.w1;
-	words.w[2] = id;
-	/* relaxed: the slot is ours until it is back in the supply */
-	words.w[4] = ttm_load(&seen.shared->w[4]);
-	words.w[5] = ttm_load(&seen.shared->w[5]);
-	words.w[6] = ttm_load(&seen.shared->w[6]);
-	words.w[7] = ttm_load(&seen.shared->w[7]);
+		    !key_point(hook->process, bucket, &key, &seen) ||
+		    !key_glance(&key, era, &seen)))
+		goto rare;
+	slot_rest(&words, &seen, id);
+	if (TTM_UNLIKELY(!slot_free(seen.shared, seen.w0, seen.place)))
+		goto rare;
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		figure = TTM_W1_FIGURE(seen.w1);
 	ttm_account_free(entry, block, figure, era,
@@ -197,46 +216,58 @@ static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
 		false);
 	TTM_TESTPOINT("free counted");
 	free_commit(hook, record, ttm_entry_slot(seen.entry), 0, now, &words);
+	return;
+rare:
+	ttm_remove_rarely(ttm_ticket(hook), device, figure, program, id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
-/* Sets words->w[0]; the others are the slot's body. */
-static TTM_INLINE void slot_write(
+/* The slot's body but for the time; sets words->w[0], with which it will be live. */
+static TTM_INLINE void slot_begin(
 	struct ttm_words *shared, struct ttm_words *words)
 {
 	/* relaxed: a free slot belongs to whoever took it */
 	uint64_t writing = TTM_W0_NEXT(
 		ttm_load(&shared->w[0]), TTM_SLOT_WRITING);
-	unsigned i;
 
 	ttm_store(&shared->w[0], writing);
 	/* pairs(slot-reuse): release, with slot_read and the aggregator's
 	 * scan: no part of the new body is seen with the old w0 */
 	ttm_fence_release();
 	TTM_TESTPOINT("slot writing");
-#pragma GCC unroll 7
-	for (i = 1; i < 8; i++)
-		ttm_store(&shared->w[i], words->w[i]);
+	ttm_store(&shared->w[1], words->w[1]);
+	ttm_store(&shared->w[2], words->w[2]);
+	ttm_store(&shared->w[3], words->w[3]);
+	ttm_store(&shared->w[4], words->w[4]);
+	ttm_store(&shared->w[5], words->w[5]);
+	ttm_store(&shared->w[7], words->w[7]);
 	words->w[0] = TTM_W0_NEXT(writing, TTM_SLOT_LIVE);
+}
+
+static TTM_INLINE void slot_end(
+	struct ttm_words *shared, const struct ttm_words *words)
+{
+	ttm_store(&shared->w[6], words->w[6]);
 	/* pairs(slot): release, with slot_read and the aggregator's scan: the
 	 * body is whole */
 	ttm_store_release(&shared->w[0], words->w[0]);
 	TTM_TESTPOINT("slot live");
 }
 
-static TTM_INLINE void alloc_write(
+/* All but the time. */
+static TTM_INLINE void alloc_begin(
 	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
 {
-	ttm_record_write(record, words->w[0],
+	ttm_record_begin(record, words->w[0],
 		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_ALLOC),
 		words->w[3], words);
 }
 
-/* All but w0, and the slot in w1. */
+/* All but w0, the slot in w1, and the time. */
 static TTM_INLINE void words_set(struct ttm_words *ret_words,
 	const struct ttm_seat *seat, uint64_t era, unsigned device,
-	const struct ttm_object *object, uint64_t now)
+	const struct ttm_object *object)
 {
 	struct ttm_scope scope = ttm_scope_now(seat);
 
@@ -246,7 +277,6 @@ static TTM_INLINE void words_set(struct ttm_words *ret_words,
 	ret_words->w[3] = object->address;
 	ret_words->w[4] = object->size;
 	ret_words->w[5] = object->program;
-	ret_words->w[6] = now;
 	ret_words->w[7] = TTM_W7(scope.name, 0, object->cores);
 }
 
@@ -265,11 +295,12 @@ static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
 }
 
 /*
- * A buffer enters at once and looks then: an id that was live already is an anomaly
- * and may cost more.
+ * Enters at once and looks then: what is live already, an anomaly for a buffer, may
+ * cost more. All that can be written before the clock is read is written then, for
+ * reading it takes as long as writing it through, which the CAS waits for.
  */
-static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object)
+static TTM_INLINE void put_boldly(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object, const uint64_t *now)
 {
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block_made(
@@ -289,26 +320,31 @@ static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
 	}
 	shared = ttm_slot_at(hook->process, slot);
 	ttm_prefetch_write(shared);
-	ttm_key_set(&key, device, object->figure, 0, object->id);
+	ttm_key_set(&key, device, object->figure, object->program, object->id);
 	level = ttm_level_newest(hook->process);
 	bucket = ttm_level_bucket(level, key.bucket_hash);
-	event_prefetch(bucket, record);
-	words_set(&words, hook->seat, era, device, object, ttm_clock_now());
+	ttm_prefetch_write(bucket);
+	words_set(&words, hook->seat, era, device, object);
 	words.w[1] |= slot;
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
-	slot_write(shared, &words);
+	slot_begin(shared, &words);
+	alloc_begin(record, 0, &words);
+	words.w[6] = now ? *now : ttm_clock_now();
+	ttm_record_end(record, &words);
+	slot_end(shared, &words);
 	place = ttm_bucket_put(bucket, ttm_entry(&key, slot));
 	TTM_TESTPOINT("index entered");
 	if (TTM_UNLIKELY(!place ||
 		    ttm_index_may_have_other(hook->process, level, bucket, &key,
-			    ttm_entry(&key, slot)))) {
+			    place, ttm_entry(&key, slot)))) {
 		ttm_put_meets(ttm_ticket(hook), era, place, words_copy(&words));
 		return;
 	}
-	ttm_account_alloc(entry, block, object->figure, era, object->size);
+	ttm_account_alloc(entry, block, object->figure, era,
+		object_bytes(object->figure, object->flags, object->size,
+			object->cores));
 	TTM_TESTPOINT("alloc counted");
-	alloc_write(record, 0, &words);
 	ttm_lane_end(lane, 1);
 }
 
@@ -341,18 +377,40 @@ static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
 	ttm_lane_end(hook->lane, 1);
 }
 
-/* Whether it was one; false says nothing. *ret_now is the time in either case. */
+/* Whether it was one; false says nothing. `seen` points to its slot. */
 static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
-	unsigned device, const struct ttm_object *object, uint64_t *ret_now)
+	unsigned device, const struct ttm_object *object,
+	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
 {
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
-	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(&hook->process->devices[device]);
 	uint64_t w4, w7;
+
+	if (TTM_UNLIKELY(!block || !key_glance(key, era, seen)))
+		return false;
+	w4 = ttm_load(&seen->shared->w[4]);
+	w7 = ttm_load(&seen->shared->w[7]);
+	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_read */
+	ttm_fence_acquire();
+	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
+		    object->size, object->cores) ||
+		ttm_load(&seen->shared->w[0]) != seen->w0)
+		return false;
+	ttm_lane_begin(hook->lane);
+	dispatch_commit(hook, block, seen->w1, object->id, now);
+	return true;
+}
+
+/* One that is live already is usual, and so it looks first. */
+static TTM_INLINE void kernel_put(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object)
+{
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	struct ttm_bucket *bucket;
 	struct ttm_seen seen;
 	struct ttm_key key;
+	uint64_t now;
 
 	ttm_key_set(&key, device, object->figure, 0, object->id);
 	bucket = ttm_level_bucket(
@@ -360,37 +418,98 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 	/* Only read: it may stay in the caches of others, too. */
 	__builtin_prefetch(bucket);
 	ttm_prefetch_write(record);
-	*ret_now = ttm_clock_now();
-	if (TTM_UNLIKELY(!block) ||
-		!key_glance(hook->process, bucket, &key, era, &seen))
+	now = ttm_clock_now();
+	if (!key_point(hook->process, bucket, &key, &seen))
+		put_boldly(hook, device, object, &now);
+	else if (!kernel_dispatched(hook, device, object, &key, &seen, now))
+		ttm_put_carefully(
+			ttm_ticket(hook), device, object_copy(object), now);
+}
+
+/*
+ * A CB planned anew, the one before in the same bucket; false if it is not so simple,
+ * and nothing has happened yet. `seen` points to it.
+ */
+static TTM_INLINE bool cb_replaced(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object, const struct ttm_key *key,
+	struct ttm_bucket *bucket, struct ttm_seen *seen)
+{
+	struct ttm_device *entry = &hook->process->devices[device];
+	struct ttm_lane *lane = hook->lane;
+	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
+	struct ttm_words *record = ttm_lane_record(lane, 0), *shared;
+	uint64_t era = ttm_device_era(entry), now = ttm_clock_now(), *place;
+	struct ttm_words words, old;
+	uint32_t slot;
+
+	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot) ||
+		    !key_glance(key, era, seen)))
 		return false;
-	w4 = ttm_load(&seen.shared->w[4]);
-	w7 = ttm_load(&seen.shared->w[7]);
-	/* pairs(slot-reuse): acquire, with slot_write, as in slot_read */
-	ttm_fence_acquire();
-	if (!kernel_is_same(seen.w1, w4, w7, object->figure, object->flags,
-		    object->size, object->cores) ||
-		ttm_load(&seen.shared->w[0]) != seen.w0)
-		return false;
-	ttm_lane_begin(hook->lane);
-	dispatch_commit(hook, block, seen.w1, object->id, *ret_now);
+	slot_rest(&old, seen, object->id);
+	words_set(&words, hook->seat, era, device, object);
+	words.w[1] = TTM_W1_WITH(words.w[1], slot, TTM_W1_TURN(seen->w1) + 1);
+	words.w[6] = now;
+	ttm_supply_take_peeked(lane);
+	ttm_lane_begin(lane);
+	shared = ttm_slot_at(hook->process, slot);
+	slot_begin(shared, &words);
+	slot_end(shared, &words);
+	place = ttm_bucket_put(bucket, ttm_entry(key, slot));
+	TTM_TESTPOINT("index entered");
+	if (TTM_UNLIKELY(!place ||
+		    !ttm_index_has_only(
+			    hook->process, bucket, key, place, seen->place) ||
+		    !slot_free(seen->shared, seen->w0, seen->place))) {
+		ttm_put_settles(
+			ttm_ticket(hook), era, place, words_copy(&words));
+		return true;
+	}
+	/* In this order: the peak does not hold the two together. */
+	ttm_account_free(entry, block, TTMEM_FIGURE_CB, era,
+		object_bytes(TTMEM_FIGURE_CB, TTM_W1_FLAGS(seen->w1), old.w[4],
+			TTM_W7_CORES(old.w[7])),
+		false);
+	TTM_TESTPOINT("free counted");
+	ttm_account_alloc(entry, block, TTMEM_FIGURE_CB, era,
+		object_bytes(TTMEM_FIGURE_CB, object->flags, object->size,
+			object->cores));
+	TTM_TESTPOINT("alloc counted");
+	ttm_lane_begin_second(lane);
+	free_write(record, TTM_FLAG_REPLACED, now, &old);
+	record = ttm_lane_record(lane, 1);
+	alloc_begin(record, 0, &words);
+	ttm_record_end(record, &words);
+	ttm_lane_end(lane, 2);
+	ttm_supply_put(hook->process, lane, ttm_entry_slot(seen->entry));
 	return true;
+}
+
+static TTM_INLINE void cb_put(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object)
+{
+	struct ttm_bucket *bucket;
+	struct ttm_seen seen;
+	struct ttm_key key;
+
+	ttm_key_set(&key, device, TTMEM_FIGURE_CB, object->program, object->id);
+	bucket = event_prefetch(hook, ttm_lane_record(hook->lane, 0), &key);
+	if (!key_point(hook->process, bucket, &key, &seen))
+		put_boldly(hook, device, object, NULL);
+	else if (TTM_UNLIKELY(!cb_replaced(
+			 hook, device, object, &key, bucket, &seen)))
+		ttm_put_carefully(ttm_ticket(hook), device, object_copy(object),
+			ttm_clock_now());
 }
 
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
 	unsigned device, const struct ttm_object *object)
 {
-	uint64_t now;
-
-	if (object->figure < TTMEM_FIGURE_CB) {
-		buffer_put(hook, device, object);
-		return;
-	}
-	if (object->figure == TTMEM_FIGURE_CB)
-		now = ttm_clock_now();
-	else if (kernel_dispatched(hook, device, object, &now))
-		return;
-	ttm_put_carefully(ttm_ticket(hook), device, object_copy(object), now);
+	if (object->figure < TTMEM_FIGURE_CB)
+		put_boldly(hook, device, object, NULL);
+	else if (object->figure == TTMEM_FIGURE_CB)
+		cb_put(hook, device, object);
+	else
+		kernel_put(hook, device, object);
 }
 
 #endif

@@ -19,6 +19,13 @@ static void alloc_count(struct ttm_put *put)
 	TTM_TESTPOINT("alloc counted");
 }
 
+static void alloc_write(
+	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
+{
+	alloc_begin(record, flags, words);
+	ttm_record_end(record, words);
+}
+
 static void alloc_count_commit(struct ttm_put *put)
 {
 	alloc_count(put);
@@ -198,6 +205,7 @@ static bool put_enter(struct ttm_put *put, uint8_t turn)
 {
 	struct ttm_hook *hook = &put->hook;
 	uint64_t *w1 = &put->mine.words.w[1];
+	struct ttm_words *shared;
 
 	if (!ttm_supply_take(hook->process, hook->lane, &put->mine.slot)) {
 		put_lost(put, TTMEM_LOSS_NO_SLOT);
@@ -205,8 +213,9 @@ static bool put_enter(struct ttm_put *put, uint8_t turn)
 	}
 	*w1 = TTM_W1_WITH(*w1, put->mine.slot, turn);
 	ttm_lane_begin(hook->lane);
-	slot_write(
-		ttm_slot_at(hook->process, put->mine.slot), &put->mine.words);
+	shared = ttm_slot_at(hook->process, put->mine.slot);
+	slot_begin(shared, &put->mine.words);
+	slot_end(shared, &put->mine.words);
 	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
 		ttm_entry(&put->key, put->mine.slot));
 	TTM_TESTPOINT("index entered");
@@ -249,8 +258,8 @@ static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
 	put->era = ttm_device_era(put->device);
 	ttm_key_set(
 		&put->key, device, object->figure, object->program, object->id);
-	words_set(&put->mine.words, put->hook.seat, put->era, device, object,
-		now);
+	words_set(&put->mine.words, put->hook.seat, put->era, device, object);
+	put->mine.words.w[6] = now;
 	if (put->block)
 		return true;
 	put_lost(put, TTMEM_LOSS_NO_SLOT);
@@ -276,27 +285,44 @@ TTM_COLD void ttm_put_rarely(
 		put_meets(&put);
 }
 
+/* False if there is no place for it in the index, and it is given up. */
+static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
+	uint64_t era, uint64_t *place, const struct ttm_words *words)
+{
+	unsigned device = TTM_W1_DEVICE(words->w[1]);
+
+	put->hook = ttm_hook_of(ticket);
+	put->device = &put->hook.process->devices[device];
+	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
+	put->era = era;
+	put->mine.place = place;
+	put->mine.slot = TTM_W1_SLOT(words->w[1]);
+	put->mine.words = *words;
+	ttm_key_set_of(&put->key, words);
+	if (!place)
+		put->mine.place = ttm_index_insert_slow(put->hook.process,
+			put->key.bucket_hash,
+			ttm_entry(&put->key, put->mine.slot));
+	if (put->mine.place)
+		return true;
+	put_without_index(put);
+	return false;
+}
+
 TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
 	uint64_t *place, struct ttm_words words)
 {
-	struct ttm_put put = {
-		.hook = ttm_hook_of(ticket),
-		.era = era,
-		.mine.place = place,
-		.mine.slot = TTM_W1_SLOT(words.w[1]),
-		.mine.words = words,
-	};
-	unsigned device = TTM_W1_DEVICE(words.w[1]);
+	struct ttm_put put; /* not zeroed: it is large */
 
-	put.device = &put.hook.process->devices[device];
-	put.block = ttm_lane_block(put.hook.process, put.hook.lane, device);
-	ttm_key_set_of(&put.key, &words);
-	if (!place)
-		put.mine.place = ttm_index_insert_slow(put.hook.process,
-			put.key.bucket_hash,
-			ttm_entry(&put.key, put.mine.slot));
-	if (put.mine.place)
+	if (put_resume(&put, ticket, era, place, &words))
 		put_meets(&put);
-	else
-		put_without_index(&put);
+}
+
+TTM_COLD void ttm_put_settles(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, struct ttm_words words)
+{
+	struct ttm_put put; /* not zeroed: it is large */
+
+	if (put_resume(&put, ticket, era, place, &words))
+		put_settle(&put);
 }

@@ -29,6 +29,8 @@ OTHERS = (
     ('jansson', re.compile(r'jansson\.h')),
     ('ncurses', re.compile(r'n?cursesw?(\.h|/)|term\.h')),
     ('atomic', re.compile(r'stdatomic\.h')),
+    ('c++', re.compile(r'[a-z_]+$')),
+    ('tt-metal', re.compile(r'(tt-metalium|internal)/[a-z_]+\.hpp$')),
 )
 
 TOOL = ('public', 'libc', 'tools/common')
@@ -51,6 +53,8 @@ RULES = (
     (r'tools/ttmem-(top|dump|load)/', TOOL + ('iso',)),
     (r'tools/ttmemd/',
      TOOL + ('iso', 'lib/aggregate', 'lib/shm', 'urcu', 'hdr')),
+    (r'adapters/tt-metal/', ('public', 'c++', 'tt-metal')),
+    (r'examples/', ('public', 'iso', 'libc', 'c++')),
     (r'(tests|bench)/', None),
 )
 NOT_PURE = ('stdio.h', 'time.h')

@@ -18,6 +18,9 @@ WITHOUT = re.compile(r'(.*/)?LICENSE$|.*\.(json|csv|cast|png|svg)$|'
 # Upstream homes that anybody reaches; everything else is a mirror.
 HOSTS = {'github.com', 'www.apache.org', 'spdx.org', 'www.kernel.org',
          'man7.org', 'json-schema.org', 'keepachangelog.com', 'semver.org'}
+# Debian's own forms, and what they refer to.
+PACKAGING = re.compile(r'debian/(changelog|copyright|source/format)$')
+HOSTS |= {'www.debian.org'}
 URL = re.compile(r'\b[a-z][a-z0-9+.-]*://([^/\s"\'<>:)\]$]+)', re.IGNORECASE)
 # The brackets keep this file from matching itself.
 NOTES = re.compile(r'\b(TOD[O]|FIXM[E])\b')
@@ -28,7 +31,8 @@ MACHINE = re.compile(r'(?<![\w.}])/(wor[k]|hom[e]/\w+|User[s]/\w+)/'
 def faults_of(path, text):
     faults = []
     head = text.split('\n')[:2]
-    if not WITHOUT.match(path) and not any(LICENCE in h for h in head):
+    if not WITHOUT.match(path) and not PACKAGING.match(path) and \
+            not any(LICENCE in h for h in head):
         faults.append(f'{path}: no {LICENCE}')
     if path.endswith('LICENSE'):
         return faults

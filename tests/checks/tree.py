@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-C_ENDINGS = ('.c', '.h', '.cc', '.def')
+C_ENDINGS = ('.c', '.h', '.cc', '.hpp', '.def')
 
 
 def git_files(root):

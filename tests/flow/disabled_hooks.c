@@ -21,6 +21,7 @@ static void all_hooks(void)
 	ttmem_alloc_charged(0, TTMEM_L1, 2, 0x1000, 4096, 8192);
 	ttmem_alloc_failed(0, TTMEM_L1, 4096, TTMEM_UNKNOWN);
 	ttmem_free(0, TTMEM_DRAM, 1);
+	ttmem_free_any(0, 2);
 	ttmem_cb_alloc(0, 1, 2, 0x1000, 4096, 8, 0);
 	ttmem_cb_free(0, 1, 2);
 	ttmem_cb_free_all(0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A slot, the records about it, and the aggregator's mirror: slot_write(),
+ * A slot, the records about it, and the aggregator's mirror: slot_begin(),
  * slot_free() and the commits of lib/record/object.h, docs/layout.md ("Records and
  * slots"), and the rule by which an aggregator follows.
  *
@@ -86,7 +86,7 @@ proctype Thread(byte me)
 #ifdef RECORD_FIRST
 	   commit(W0(GENERATION(w) + 2, LIVE), new);
 #endif
-	   w0 = W0(GENERATION(w) + 1, WRITING);	/* slot_write */
+	   w0 = W0(GENERATION(w) + 1, WRITING);	/* slot_begin */
 	   MAY_END_HERE
 	   body = new;
 	   w0 = W0(GENERATION(w) + 2, LIVE);

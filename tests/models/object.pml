@@ -349,7 +349,7 @@ inline supply_take()
 	}
 }
 
-/* slot_write() */
+/* slot_begin() and slot_end() */
 inline slot_write()
 {
 	mine_gen = generation[mine];

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processors for every thread, as newer versions have them. */
+#ifndef STAND_IN_INTERNAL_GRAPH_TRACKING_HPP
+#define STAND_IN_INTERNAL_GRAPH_TRACKING_HPP
+
+#include <tt-metalium/graph_tracking.hpp>
+
+namespace tt::tt_metal::internal
+{
+
+inline bool register_background_processor_once(const std::type_info &type,
+	const std::function<std::shared_ptr<IGraphProcessor>()> &factory)
+{
+	return GraphTracker::instance().add_background(type, factory);
+}
+
+} // namespace tt::tt_metal::internal
+
+#endif
