@@ -241,11 +241,22 @@ def check_remote_view(place):
     load.end()
 
 
+def check_the_stream_ends(place):
+    """The last figures stay, and it says that they are old."""
+    path = tops.sample(place, 'small')
+    line = f'cat {shlex.quote(path)} | {shlex.quote(tops.PROGRAM)} --replay -'
+    with Terminal(['sh', '-c', line], env=tops.environment(place)) as top:
+        screen = top.shows('the stream has ended', row=1)
+        tops.has(screen.text, '20.0G/32.0G')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+
+
 if __name__ == '__main__':
     sys.exit(tops.run_all(__doc__, [
         check_it_follows, check_killed_and_restarted, check_stopped,
         check_started_before_ttmemd, check_untracked_holder,
         check_quiet_frames, check_hostile_names,
         check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
-        check_remote_view,
+        check_remote_view, check_the_stream_ends,
     ]))

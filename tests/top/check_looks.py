@@ -8,10 +8,11 @@ wrongly.
 """
 
 import re
+import subprocess
 import sys
 
 import tops
-from terminal import Terminal, serve
+from terminal import Terminal, cells, serve
 
 COLOUR = re.compile(rb'\x1b\[(?:[0-9;]*;)?(?:[349][0-7]|10[0-7]|[34]8;[25];'
                     rb'[0-9;]+)(?:;[0-9;]*)?m')
@@ -61,7 +62,11 @@ def check_vt100(place):
 
 def check_ascii(place):
     for sample in ('small', 'hostile'):
-        data, _ = all_bytes(place, sample, locale='C')
+        data, screens = all_bytes(place, sample, locale='C')
+        if sample == 'small':
+            # Nor are they what a C locale makes of others.
+            tops.has_not(''.join(s.text for s in screens), '?')
+            tops.has(screens[0].text, '[||')
         beyond = [b for b in data if b >= 0x80]
         if beyond:
             serve.fail(f'{len(beyond)} bytes that are not ASCII, {sample}')
@@ -125,6 +130,36 @@ def check_all_devices_in_a_pipe(place):
             serve.fail(f'no device {device} in:\n{text}')
 
 
+def check_nobody_reads_it(place):
+    """The pipe is closed: it ends, without a word."""
+    line = f'{tops.PROGRAM} -b -d 0.05 --replay ' \
+        f'{tops.sample(place, "small")} | head -n 1'
+    done = subprocess.run(['sh', '-c', line], capture_output=True, text=True,
+                          env={**place.environment(), 'LC_ALL': 'C.UTF-8'},
+                          timeout=60, check=True)
+    serve.expect('lines', done.stdout.count('\n'), 1)
+    serve.expect('stderr', done.stderr, '')
+
+
+def check_full_disk(place):
+    """What cannot be written is no success."""
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        done = subprocess.run(
+            [tops.PROGRAM, '--once', '--replay', tops.sample(place, 'small')],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            env=place.environment(), check=False)
+    serve.expect('status', done.returncode, 1)
+    tops.has(done.stderr, 'ttmem-top: ', 'No space left')
+
+
+def check_size(place):
+    text = tops.run(place, '--replay', tops.sample(place, 'small'), '--once',
+                    '--size', '100x20').stdout
+    for line in text.splitlines():
+        if len(cells(line)) > 100:
+            serve.fail(f'longer than 100: {line!r}')
+
+
 def check_wrong_use(place):
     for options in (('--nonsense',), ('-d', 'x'), ('-d', '0'), ('-n', '-1'),
                     ('extra',), ('--replay',), ('-n', '1e99'),
@@ -155,6 +190,7 @@ if __name__ == '__main__':
         check_colours, check_no_color, check_empty_no_color_is_none,
         check_vt100, check_ascii, check_utf8_bars, check_dumb, check_pipe,
         check_terminal_without_name, check_batch,
-        check_all_devices_in_a_pipe, check_wrong_use, check_no_recording,
+        check_all_devices_in_a_pipe, check_nobody_reads_it, check_full_disk,
+        check_size, check_wrong_use, check_no_recording,
         check_no_ttmemd,
     ]))

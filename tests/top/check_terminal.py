@@ -107,6 +107,26 @@ def check_resized_while_stopped(place):
         terminal.keys('q')
 
 
+def check_no_terminal_any_more(place):
+    """Its window is closed: nobody is left behind."""
+    with tops.replay(place, 'small') as top:
+        tops.first(top)
+        os.kill(top.server, signal.SIGKILL)
+        tops.gone(top.pid)
+
+
+def check_standard_input_is_something_else(place):
+    """Keys come from the terminal all the same."""
+    line = f'{shlex.quote(tops.PROGRAM)} --replay ' \
+        f'{shlex.quote(tops.sample(place, "small"))} </dev/null'
+    with Terminal(['sh', '-c', line], env=tops.environment(place)) as top:
+        tops.first(top)
+        top.keys('3')
+        tops.in_view(top, 'processes')
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+
+
 def check_resize_storm(place):
     chance = random.Random(5)
     with tops.replay(place, 'small', size=(80, 24)) as top:
@@ -172,6 +192,7 @@ if __name__ == '__main__':
     sys.exit(tops.run_all(__doc__, [
         check_q_restores, check_ctrl_c_restores, check_sigterm_restores,
         check_sighup_restores, check_vt100_is_restored, check_stop_and_go_on,
-        check_resized_while_stopped, check_resize_storm, check_every_size,
+        check_resized_while_stopped, check_no_terminal_any_more,
+        check_standard_input_is_something_else, check_resize_storm, check_every_size,
         check_nothing_is_cleared, check_nothing_new_is_nothing_written,
     ]))

@@ -20,6 +20,7 @@ int top_plain_print(const struct top_grid *grid, FILE *file)
 {
 	int rows = grid->rows, row, col, length;
 
+	errno = EIO; /* unless somebody knows better */
 	while (rows > 0 && line_length(grid, rows - 1) == 0)
 		rows--;
 	for (row = 0; row < rows; row++) {
@@ -28,5 +29,5 @@ int top_plain_print(const struct top_grid *grid, FILE *file)
 			fputs(grid->cells[row * grid->cols + col].text, file);
 		fputc('\n', file);
 	}
-	return ferror(file) ? -EIO : 0;
+	return ferror(file) ? -errno : 0;
 }

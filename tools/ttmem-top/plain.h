@@ -7,7 +7,10 @@
 
 #include "grid.h"
 
-/* Without blanks at the ends of lines, or lines at the end. Returns 0 or -EIO. */
+/*
+ * Without blanks at the ends of lines, or lines at the end. Returns 0 or negative
+ * errno.
+ */
 int top_plain_print(const struct top_grid *grid, FILE *file);
 
 #endif
