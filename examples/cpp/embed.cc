@@ -8,7 +8,6 @@
  */
 #include <cstdint>
 #include <iostream>
-#include <memory>
 #include <string>
 
 #include <ttmem/ttmem.h>
@@ -83,15 +82,17 @@ static std::uint64_t live_bytes(const Mesh &mesh, enum ttmem_figure figure)
 		usage.figures[figure].live_bytes;
 }
 
+/* Persistent: it may outlive the program, and is no leak. */
+Buffer *program_cache;
+
 int main()
 {
 	Mesh mesh;
-	std::unique_ptr<Buffer> cache;
 
 	{
 		Scope cached("program cache", TTMEM_SCOPE_PERSISTENT);
 
-		cache.reset(new Buffer(mesh, TTMEM_DRAM, 4096));
+		program_cache = new Buffer(mesh, TTMEM_DRAM, 4096);
 	}
 	{
 		Scope op("op softmax");
@@ -105,7 +106,5 @@ int main()
 	std::cout << "after: L1 " << live_bytes(mesh, TTMEM_FIGURE_L1)
 		  << ", DRAM " << live_bytes(mesh, TTMEM_FIGURE_DRAM)
 		  << " bytes\n";
-	/* Persistent: it may outlive the program, and is no leak. */
-	cache.release();
 	return 0;
 }
