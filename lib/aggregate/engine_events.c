@@ -4,18 +4,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "aggregate/drain_state.h"
 #include "aggregate/engine_state.h"
 
 #define MIB (1024.0 * 1024.0)
 
-/* Whose share a device entry is. A new one may not have been told to a chip. */
+/*
+ * Whose share a device entry is. What its process told of the device is older than a
+ * record that names it, but may be newer than what was read of it.
+ */
 static struct ttm_chip *chip_of(
 	struct ttm_engine *engine, struct ttm_process *process, unsigned entry)
 {
 	if (entry >= process->parts_len)
 		return NULL;
-	if (!process->parts[entry]->chip)
-		ttm_output_assign(&engine->output, process);
+	if (!process->parts[entry]->chip && ttm_drain_devices(process) == 0)
+		ttm_output_tell(&engine->output, process->parts[entry]);
 	return process->parts[entry]->chip;
 }
 

@@ -108,6 +108,16 @@ int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
 	return r;
 }
 
+void ttm_system_unlock(int *fd)
+{
+	if (*fd < 0)
+		return;
+	if (ftruncate(*fd, 0) < 0)
+		note_write(*fd, 0); /* then somebody waits for us in vain */
+	close(*fd);
+	*fd = -1;
+}
+
 void ttm_server_unlock(int *fd)
 {
 	if (*fd < 0)

@@ -194,7 +194,7 @@ void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 	for (i = 0; i < process->parts_len; i++) {
 		struct ttm_part *part = process->parts[i];
 
-		if (part->ready)
+		if (part->chip)
 			part_move(output, part,
 				ttm_chip_again(&output->chips,
 					&part->device.facts,
@@ -232,12 +232,29 @@ static void share_publish(
 	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
 }
 
-/* What it tells of its device may be new. */
-static void part_tell(struct ttm_output *output, struct ttm_part *part)
+void ttm_output_tell(struct ttm_output *output, struct ttm_part *part)
 {
 	part_move(output, part,
 		ttm_chip_get(&output->chips, &part->device.facts,
 			TTM_DEVICE_LOGICAL(part->device.head)));
+}
+
+/*
+ * An entry is there a moment before what its process tells of the device: until then
+ * it is a device that nobody knows, unless something came without an opening.
+ */
+static bool part_is_told(const struct ttm_process *process, uint32_t entry)
+{
+	static const struct ttm_flows nothing;
+	const struct ttm_share *share = &process->model.shares[entry];
+	const struct ttm_part *part = process->parts[entry];
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		if (share->live[i].objects || share->orphaned[i].objects)
+			return true;
+	return part->chip || part->device.seq >= 2 ||
+		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
 }
 
 static void shares_publish(struct ttm_output *output,
@@ -246,11 +263,11 @@ static void shares_publish(struct ttm_output *output,
 	uint32_t i;
 
 	for (i = 0; i < process->parts_len; i++) {
-		if (!process->parts[i]->ready)
+		if (!process->parts[i]->ready || !part_is_told(process, i))
 			continue;
 		l1_measure(output, process, i, now_ns, whole);
 		if (process->model.shares[i].changed)
-			part_tell(output, process->parts[i]);
+			ttm_output_tell(output, process->parts[i]);
 		if (process->model.shares[i].changed)
 			share_publish(output, process, i);
 	}

@@ -34,6 +34,9 @@ void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
 	uint32_t slot, const struct ttm_item *item,
 	struct ttm_object_row *ret_row);
 
+/* What a part tells of its device may be new: the chip learns it, and has the part. */
+void ttm_output_tell(struct ttm_output *output, struct ttm_part *part);
+
 /* Moves the parts of a process to other chips, where identities changed. */
 void ttm_output_assign(struct ttm_output *output, struct ttm_process *process);
 

@@ -118,12 +118,16 @@ static void failure_publish(struct ttm_output *output,
 	unsigned device = TTM_W1_DEVICE(failure->w1);
 	struct ttm_failure_row row;
 
+	/* It may be newer than what was read of its device. */
+	if (device >= process->parts_len || !process->parts[device]->row) {
+		process->texts_wanted = true;
+		return;
+	}
 	if (!is_new(failure->seq, &process->failures_number[at]))
 		return;
 	memset(&row, 0, sizeof(row));
 	row.process = process->row;
-	if (device < process->parts_len)
-		row.share = process->parts[device]->row;
+	row.share = process->parts[device]->row;
 	row.number = failure->seq / 2 - 1;
 	row.figure = TTM_W1_FIGURE(failure->w1);
 	row.size = failure->size;

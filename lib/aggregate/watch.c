@@ -305,7 +305,7 @@ void ttm_watch_close(struct ttm_watch **watch)
 	ttm_namespaces_drop(&closing->namespaces);
 	descriptor_close(closing->epoll_fd);
 	descriptor_close(closing->stop_fd);
-	descriptor_close(closing->home_lock_fd);
+	ttm_system_unlock(&closing->home_lock_fd);
 	descriptor_close(closing->home_fd);
 	descriptor_close(closing->base_fd);
 	free(closing);

@@ -120,6 +120,9 @@ int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder);
 /* Gives it back in order, and says so in the file. Accepts -1, sets it. */
 void ttm_server_unlock(int *fd);
 
+/* The same for the lock of ttmem-system, which others see the size of alone. */
+void ttm_system_unlock(int *fd);
+
 /* -- home.c ------------------------------------------------------------------- */
 
 /* As ttm_watch_open(). */

@@ -351,6 +351,22 @@ bool ttm_directory_is_served(int directory_fd)
 	return served;
 }
 
+/*
+ * Root's ttmemd serves a directory once it has seen it: a program that made it may
+ * have ended by then. Its home lies beside the directory, and others may look at the
+ * lock file there, though not open it: with a note in it, it runs or was killed.
+ */
+static bool system_is_awaited(int directory_fd)
+{
+	struct stat st;
+
+	return fstatat(directory_fd,
+		       "../" TTM_SYSTEM_DIRECTORY "/" TTM_SERVER_LOCK, &st,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISREG(st.st_mode) && st.st_size != 0 &&
+		(st.st_uid == 0 || uid_is_unmapped(st.st_uid));
+}
+
 bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns)
 {
 	int fd = server_lock_open(directory_fd);
@@ -359,7 +375,7 @@ bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns)
 	ssize_t n;
 
 	if (fd < 0)
-		return errno != ENOENT;
+		return errno != ENOENT || system_is_awaited(directory_fd);
 	awaited = server_lock_is_held(fd);
 	if (!awaited) {
 		n = pread(fd, &note, sizeof(note), 0);

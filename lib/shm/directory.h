@@ -24,6 +24,11 @@ struct ttm_server_note {
 };
 
 #define TTM_USER_PREFIX "ttmem-"
+/*
+ * The home of root's ttmemd, beside the directories it serves. The file whose lock it
+ * holds there is empty before it starts and after it has ended in order.
+ */
+#define TTM_SYSTEM_DIRECTORY "ttmem-system"
 #define TTM_SEGMENT_PREFIX "p."
 #define TTM_MARKER_PREFIX "u."
 
@@ -85,7 +90,8 @@ bool ttm_directory_is_served(int directory_fd);
  * Whether what a process leaves that started at `started_ns` (CLOCK_MONOTONIC) is
  * somebody's to read: served; or who served was killed, for then another one is on
  * his way; or served in the process's time, so that its figures were seen, and are
- * missed if it takes them along.
+ * missed if it takes them along. Also where root's ttmemd has yet to see that the
+ * directory is there.
  */
 bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns);
 

@@ -2,6 +2,7 @@
 /* The engine beside what a watch may bring it: whatever that is, it goes on. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,6 +115,11 @@ static void chip_open(uint32_t device, uint64_t chip_id, uint64_t pci_address)
 	info.chip_id = chip_id;
 	info.pci_address = pci_address;
 	ttmem_device_open(&info);
+}
+
+static void chip_use(uint32_t device, uint64_t chip_id, uint64_t pci_address)
+{
+	chip_open(device, chip_id, pci_address);
 	ttmem_alloc(device, TTMEM_DRAM, device, 0, 100);
 }
 
@@ -122,9 +128,9 @@ static void test_one_chip_at_two_addresses_is_one_chip(void)
 	struct ttm_attached *attached;
 	const struct ttm_chip *chip;
 
-	chip_open(0, 17, 0x100);
-	chip_open(1, 17, 0x200);
-	chip_open(2, TTMEM_UNKNOWN, 0x100);
+	chip_use(0, 17, 0x100);
+	chip_use(1, 17, 0x200);
+	chip_use(2, TTMEM_UNKNOWN, 0x100);
 	attached = attached_add(
 		directory_add(), drained_copy(test_segment_path()));
 	look();
@@ -137,6 +143,111 @@ static void test_one_chip_at_two_addresses_is_one_chip(void)
 		chip->total.figures[TTMEM_FIGURE_DRAM].live_bytes >= 200);
 }
 
+/* -- between two looks ------------------------------------------------------------- */
+
+/* Part of the segment as it is now, into the copy that the engine reads. */
+static void copy_refresh(
+	const struct ttm_attached *attached, uint64_t off, uint64_t size)
+{
+	int fd = open(test_segment_path(), O_RDONLY | O_CLOEXEC);
+	char *bytes = malloc(size);
+	ssize_t n;
+
+	TEST_ASSERT_NOT_NULL(bytes);
+	n = pread(fd, bytes, size, (off_t)off);
+	TEST_ASSERT_TRUE(n > 0);
+	TEST_ASSERT_EQUAL_INT64(
+		n, pwrite(attached->fd, bytes, (size_t)n, (off_t)off));
+	free(bytes);
+	close(fd);
+}
+
+static void look_at_all(const struct ttm_attached *attached)
+{
+	copy_refresh(attached, 0, 1u << 24);
+	attached->process->due_ns = 0;
+	attached->process->devices_wanted = true;
+	look();
+}
+
+/* Each row begins with its own reference, 0 where there is none. */
+static size_t rows_shown(enum ttm_table_id table)
+{
+	size_t len = ttm_image_len(engine->output.image, table);
+	size_t shown = 0, i;
+
+	for (i = 0; i < len; i++)
+		shown += *(const uint64_t *)ttm_image_at(
+				 engine->output.image, table, i) != 0;
+	return shown;
+}
+
+/* An entry is taken, and its thread is held up before it says for what. */
+static struct ttm_attached *entry_only_taken(void)
+{
+	struct ttm_device taken = { .head = TTM_DEVICE_HEAD(0,
+					    TTM_DEVICE_READY |
+						    TTM_DEVICE_CURRENT) };
+	struct ttm_attached *attached;
+
+	chip_open(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	TEST_ASSERT_EQUAL_INT64(sizeof(taken),
+		pwrite(attached->fd, &taken, sizeof(taken), TTM_DEVICES_OFF));
+	look();
+	TEST_ASSERT_TRUE(attached->process->parts[0]->ready);
+	TEST_ASSERT_EQUAL_UINT64(0, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(0, rows_shown(TTM_TABLE_SHARES));
+	return attached;
+}
+
+static void test_a_device_is_shown_once_it_is_told(void)
+{
+	struct ttm_attached *attached = entry_only_taken();
+
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(
+		17, attached->process->parts[0]->chip->total.facts.chip_id);
+}
+
+/* What is told of a record goes to the device, not to one that nobody knows. */
+static void test_the_first_record_finds_what_was_told_before_it(void)
+{
+	struct ttm_attached *attached = entry_only_taken();
+
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DISTRIBUTIONS));
+}
+
+static void test_a_failure_is_shown_with_its_device(void)
+{
+	struct ttm_attached *attached;
+
+	chip_use(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	chip_open(1, 18, 0x200);
+	ttmem_alloc_failed(1, TTMEM_DRAM, 1000, 10);
+	/* Read after the devices were: */
+	copy_refresh(
+		attached, TTM_FAILURES_OFF, TTM_MARKS_OFF - TTM_FAILURES_OFF);
+	attached->process->texts_wanted = true;
+	attached->process->changed = true;
+	look();
+	TEST_ASSERT_EQUAL_UINT64(0, rows_shown(TTM_TABLE_FAILURES));
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_FAILURES));
+	TEST_ASSERT_EQUAL_UINT64(attached->process->parts[1]->row,
+		((const struct ttm_failure_row *)ttm_image_at(
+			 engine->output.image, TTM_TABLE_FAILURES, 0))
+			->share);
+}
+
 int main(void)
 {
 	int failed;
@@ -145,6 +256,9 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_a_directory_that_is_gone_stays_while_anything_is_in_it);
 	RUN_TEST(test_one_chip_at_two_addresses_is_one_chip);
+	RUN_TEST(test_a_device_is_shown_once_it_is_told);
+	RUN_TEST(test_the_first_record_finds_what_was_told_before_it);
+	RUN_TEST(test_a_failure_is_shown_with_its_device);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;
