@@ -37,6 +37,8 @@ struct top_source {
 	uint64_t state; /* enum ttmem_source, of the last snapshot */
 	uint64_t age_ns;
 	uint64_t pid;
+	uint64_t rows_unlisted; /* by ttmemd, for want of room */
+	uint64_t objects_unlisted;
 	struct ttmem_reader_status status; /* why there is none */
 	char error[TTMEM_PARSE_ERROR_SIZE + 64];
 };
@@ -144,10 +146,16 @@ void top_source_close(struct top_source **source)
 
 /* -- taking ------------------------------------------------------------------- */
 
+static uint64_t known(uint64_t value)
+{
+	return value == TTMEM_UNKNOWN ? 0 : value;
+}
+
 static void snapshot_noted(struct top_source *source,
 	const struct ttmem_snapshot *snapshot, uint64_t now_ns)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
+	const struct ttmem_health_row *h = ttmem_snapshot_health(snapshot);
 
 	if (source->any && info->taken_ns > source->taken_ns)
 		source->interval_ns = info->taken_ns - source->taken_ns;
@@ -155,6 +163,8 @@ static void snapshot_noted(struct top_source *source,
 	source->state = info->source;
 	source->age_ns = info->age_ns;
 	source->pid = info->pid;
+	source->rows_unlisted = h ? known(h->rows_unlisted) : 0;
+	source->objects_unlisted = h ? known(h->objects_unlisted) : 0;
 	source->taken_ns = info->taken_ns;
 	source->arrived_ns = now_ns;
 	source->error[0] = '\0';
@@ -405,6 +415,21 @@ static void worth_of_replay(const struct top_source *source, uint64_t now_ns,
 	}
 }
 
+/* Of now, but not all: sums are right as long as their rows are there. */
+static void worth_of_room(
+	const struct top_source *source, struct top_worth *worth)
+{
+	if (!source->rows_unlisted && !source->objects_unlisted)
+		return;
+	worth->status = TTM_EXIT_INCOMPLETE;
+	snprintf(worth->text, sizeof(worth->text),
+		"ttmemd has no room to show %llu rows and %llu objects",
+		(unsigned long long)source->rows_unlisted,
+		(unsigned long long)source->objects_unlisted);
+	snprintf(
+		worth->hint, sizeof(worth->hint), "make room in its directory");
+}
+
 void top_source_worth(const struct top_source *source, uint64_t now_ns,
 	struct top_worth *ret_worth)
 {
@@ -413,4 +438,6 @@ void top_source_worth(const struct top_source *source, uint64_t now_ns,
 		worth_of_state(source, ret_worth);
 	if (source->replay && !ret_worth->text[0])
 		worth_of_replay(source, now_ns, ret_worth);
+	if (source->any && !ret_worth->text[0])
+		worth_of_room(source, ret_worth);
 }

@@ -51,6 +51,9 @@ static void counts_add(struct top_text *text, const struct ttmem_health_row *h)
 		text, h->retire_errors, "processes that it could not retire");
 	trouble_add(text, h->publish_errors, "publications that failed");
 	trouble_add(text, h->memory_errors, "times without memory");
+	trouble_add(text, h->rows_unlisted, "rows that it has no room to show");
+	trouble_add(text, h->objects_unlisted,
+		"objects that it has no room to show");
 }
 
 static void server_add(const struct top_model *model, struct top_text *text)
