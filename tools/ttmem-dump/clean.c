@@ -12,6 +12,7 @@
 #include "cell.h"
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "common/text.h"
 #include "leftover.h"
 #include "options.h"
@@ -253,7 +254,7 @@ static void options_parse(int argc, char **argv, struct clean *clean)
 	int option;
 
 	memset(clean, 0, sizeof(*clean));
-	while ((option = dump_option_next(argc, argv, "", options_known)) !=
+	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
 		-1) {
 		if (dump_option_take(option, help, &clean->where, &filter))
 			continue;

@@ -8,6 +8,7 @@
 #include "changes.h"
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "options.h"
 #include "render.h"
 
@@ -311,7 +312,7 @@ static void options_parse(int argc, char **argv, struct diff *diff)
 
 	memset(diff, 0, sizeof(*diff));
 	diff->top = TOP_DEFAULT;
-	while ((option = dump_option_next(argc, argv, "", options_known)) !=
+	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
 		-1) {
 		if (dump_option_take(option, help, &where, &diff->filter))
 			continue;
