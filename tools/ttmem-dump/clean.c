@@ -101,7 +101,7 @@ static void leftover_tell(const struct clean *clean, const char *what,
 	if (leftover->error)
 		printf(", untracked: %s", strerror((int)leftover->error));
 	if (leftover->objects != TTMEM_UNKNOWN)
-		printf(", %s objects, %s", dump_count(leftover->objects, a),
+		printf(", %s objects, %s", ttm_count_text(leftover->objects, a),
 			dump_bytes(leftover->bytes, clean->exact, b));
 	if (leftover->why)
 		printf(": %s", leftover->why);

@@ -111,9 +111,9 @@ static int devices_collect(
 				continue;
 			snprintf(key, sizeof(key), "%s %s", device, kind);
 			r = dump_changes_add(changes, side, key, labels,
-				dump_add(
+				ttm_value_add(
 					sums->live_bytes, sums->orphaned_bytes),
-				dump_add(sums->live_objects,
+				ttm_value_add(sums->live_objects,
 					sums->orphaned_objects));
 		}
 	}

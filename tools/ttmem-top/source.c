@@ -146,11 +146,6 @@ void top_source_close(struct top_source **source)
 
 /* -- taking ------------------------------------------------------------------- */
 
-static uint64_t known(uint64_t value)
-{
-	return value == TTMEM_UNKNOWN ? 0 : value;
-}
-
 static void snapshot_noted(struct top_source *source,
 	const struct ttmem_snapshot *snapshot, uint64_t now_ns)
 {
@@ -163,8 +158,8 @@ static void snapshot_noted(struct top_source *source,
 	source->state = info->source;
 	source->age_ns = info->age_ns;
 	source->pid = info->pid;
-	source->rows_unlisted = h ? known(h->rows_unlisted) : 0;
-	source->objects_unlisted = h ? known(h->objects_unlisted) : 0;
+	source->rows_unlisted = h ? ttm_value_or_0(h->rows_unlisted) : 0;
+	source->objects_unlisted = h ? ttm_value_or_0(h->objects_unlisted) : 0;
 	source->taken_ns = info->taken_ns;
 	source->arrived_ns = now_ns;
 	source->error[0] = '\0';
