@@ -8,21 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "read/digits.h"
+#include "read/parse.h"
 
-#include "read/snapshot.h"
-
-/* Where we are, for the message: table, row, field. */
-struct parse {
-	struct ttmem_snapshot *snapshot;
-	const char *table;
-	size_t row;
-	const char *key;
-	char *error; /* TTMEM_PARSE_ERROR_SIZE bytes */
-};
-
-__attribute__((format(printf, 2, 3))) static int parse_refuse(
-	struct parse *p, const char *format, ...)
+int ttm_parse_refuse(struct ttm_parse *p, const char *format, ...)
 {
 	char text[128];
 	va_list arguments;
@@ -39,6 +28,15 @@ __attribute__((format(printf, 2, 3))) static int parse_refuse(
 	return -EPROTO;
 }
 
+int ttm_parse_fault(
+	struct ttm_parse *p, const json_error_t *error, size_t column)
+{
+	snprintf(p->error, TTMEM_PARSE_ERROR_SIZE, "column %zu: %s",
+		column + (size_t)error->column, error->text);
+	return json_error_code(error) == json_error_out_of_memory ? -ENOMEM :
+								    -EPROTO;
+}
+
 static void word_set(void *at, uint64_t word)
 {
 	memcpy(at, &word, sizeof(word));
@@ -46,58 +44,32 @@ static void word_set(void *at, uint64_t word)
 
 /* -- values ------------------------------------------------------------------------------ */
 
-static int number_parse(struct parse *p, const json_t *value, void *at)
+static int number_parse(struct ttm_parse *p, const json_t *value, void *at)
 {
 	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return parse_refuse(p, "not an integer from 0 on");
+		return ttm_parse_refuse(p, "not an integer from 0 on");
 	word_set(at, (uint64_t)json_integer_value(value));
 	return 0;
 }
 
-static int signed_parse(struct parse *p, const json_t *value, void *at)
+static int signed_parse(struct ttm_parse *p, const json_t *value, void *at)
 {
 	if (!json_is_integer(value))
-		return parse_refuse(p, "not an integer");
+		return ttm_parse_refuse(p, "not an integer");
 	word_set(at, (uint64_t)json_integer_value(value));
 	return 0;
 }
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* Hexadecimal digits up to something else; false: none, or too many. */
-static bool digits_take(const char **text, unsigned most, uint64_t *ret_value)
-{
-	uint64_t value = 0;
-	unsigned n = 0;
-
-	while (digit_value(**text) >= 0) {
-		if (n++ == most)
-			return false;
-		value = value << 4 | (uint64_t)digit_value(*(*text)++);
-	}
-	*ret_value = value;
-	return n > 0;
-}
-
-static int hex_parse(struct parse *p, const json_t *value, void *at)
+static int hex_parse(struct ttm_parse *p, const json_t *value, void *at)
 {
 	const char *text = json_string_value(value);
 	uint64_t number;
 
 	if (!text || text[0] != '0' || text[1] != 'x')
-		return parse_refuse(p, "not \"0x...\"");
+		return ttm_parse_refuse(p, "not \"0x...\"");
 	text += 2;
-	if (!digits_take(&text, 16, &number) || *text)
-		return parse_refuse(p, "not a hexadecimal number");
+	if (!ttm_digits_take(&text, 16, &number) || *text)
+		return ttm_parse_refuse(p, "not a hexadecimal number");
 	word_set(at, number);
 	return 0;
 }
@@ -107,72 +79,72 @@ static bool char_take(const char **text, char c)
 	return *(*text)++ == c;
 }
 
-static int pci_parse(struct parse *p, const json_t *value, void *at)
+static int pci_parse(struct ttm_parse *p, const json_t *value, void *at)
 {
 	const char *text = json_string_value(value);
 	uint64_t domain, bus, device, function;
 
-	if (!text || !digits_take(&text, 8, &domain) ||
-		!char_take(&text, ':') || !digits_take(&text, 2, &bus) ||
-		!char_take(&text, ':') || !digits_take(&text, 2, &device) ||
+	if (!text || !ttm_digits_take(&text, 8, &domain) ||
+		!char_take(&text, ':') || !ttm_digits_take(&text, 2, &bus) ||
+		!char_take(&text, ':') || !ttm_digits_take(&text, 2, &device) ||
 		device > 0x1f || !char_take(&text, '.') ||
-		!digits_take(&text, 1, &function) || function > 7 || *text)
-		return parse_refuse(p, "not a PCI address");
+		!ttm_digits_take(&text, 1, &function) || function > 7 || *text)
+		return ttm_parse_refuse(p, "not a PCI address");
 	word_set(at, TTMEM_PCI_ADDRESS(domain, bus, device, function));
 	return 0;
 }
 
-static int flag_parse(struct parse *p, const json_t *value, void *at)
+static int flag_parse(struct ttm_parse *p, const json_t *value, void *at)
 {
 	if (!json_is_boolean(value))
-		return parse_refuse(p, "neither true nor false");
+		return ttm_parse_refuse(p, "neither true nor false");
 	word_set(at, json_is_true(value));
 	return 0;
 }
 
 /* A name that we do not know is a newer version's. */
 static int enum_parse(
-	struct parse *p, const json_t *value, unsigned set, void *at)
+	struct ttm_parse *p, const json_t *value, unsigned set, void *at)
 {
 	uint64_t number;
 
 	if (!json_is_string(value))
-		return parse_refuse(p, "not a name");
+		return ttm_parse_refuse(p, "not a name");
 	if (ttmem_name_parse(set, json_string_value(value), &number) == 0)
 		word_set(at, number);
 	return 0;
 }
 
 static int index_parse(
-	struct parse *p, const json_t *value, unsigned record, void *at)
+	struct ttm_parse *p, const json_t *value, unsigned record, void *at)
 {
 	int r = number_parse(p, value, at);
 
 	if (r == 0 &&
 		(uint64_t)json_integer_value(value) >=
 			p->snapshot->tables[record].len)
-		return parse_refuse(
+		return ttm_parse_refuse(
 			p, "%s has no such row", ttm_records[record].key);
 	return r;
 }
 
-static int text_parse(struct parse *p, const json_t *value, const char **at)
+static int text_parse(struct ttm_parse *p, const json_t *value, const char **at)
 {
 	if (!json_is_string(value))
-		return parse_refuse(p, "not a string");
+		return ttm_parse_refuse(p, "not a string");
 	*at = ttm_pool_text(&p->snapshot->pool, json_string_value(value),
 		json_string_length(value));
 	return *at ? 0 : -ENOMEM;
 }
 
-static int texts_parse(struct parse *p, const json_t *value, char *at)
+static int texts_parse(struct ttm_parse *p, const json_t *value, char *at)
 {
 	size_t len = json_array_size(value), i;
 	const char **texts;
 	int r;
 
 	if (!json_is_array(value))
-		return parse_refuse(p, "not a list");
+		return ttm_parse_refuse(p, "not a list");
 	if (len == 0)
 		return 0;
 	texts = ttm_pool_take(&p->snapshot->pool, len * sizeof(*texts));
@@ -188,34 +160,34 @@ static int texts_parse(struct parse *p, const json_t *value, char *at)
 	return 0;
 }
 
-static int bytes_parse(struct parse *p, const json_t *value, uint8_t *at)
+static int bytes_parse(struct ttm_parse *p, const json_t *value, uint8_t *at)
 {
 	const char *text = json_string_value(value);
 	uint8_t bytes[16];
 	size_t i;
 
 	if (!text || json_string_length(value) != 2 * sizeof(bytes))
-		return parse_refuse(p, "not 32 hexadecimal digits");
+		return ttm_parse_refuse(p, "not 32 hexadecimal digits");
 	for (i = 0; i < sizeof(bytes); i++) {
-		int high = digit_value(text[2 * i]);
-		int low = digit_value(text[2 * i + 1]);
+		int high = ttm_digit_value(text[2 * i]);
+		int low = ttm_digit_value(text[2 * i + 1]);
 
 		if (high < 0 || low < 0)
-			return parse_refuse(p, "not 32 hexadecimal digits");
+			return ttm_parse_refuse(p, "not 32 hexadecimal digits");
 		bytes[i] = (uint8_t)(high << 4 | low);
 	}
 	memcpy(at, bytes, sizeof(bytes));
 	return 0;
 }
 
-static int each_parse(struct parse *p, const struct ttm_field *field,
+static int each_parse(struct ttm_parse *p, const struct ttm_field *field,
 	const json_t *value, char *at)
 {
 	size_t i;
 	int r;
 
 	if (!json_is_object(value))
-		return parse_refuse(p, "not an object");
+		return ttm_parse_refuse(p, "not an object");
 	for (i = 0; i < ttm_field_len(field); i++) {
 		const json_t *one = json_object_get(
 			value, ttm_names_key(field->of, i));
@@ -268,7 +240,7 @@ static size_t column_find(const char *name)
 	return COLUMNS;
 }
 
-static int point_parse(struct parse *p, const json_t *row,
+static int point_parse(struct ttm_parse *p, const json_t *row,
 	const size_t words[COLUMNS], char *at)
 {
 	size_t c;
@@ -287,7 +259,7 @@ static int point_parse(struct parse *p, const json_t *row,
 	return 0;
 }
 
-static int points_parse(struct parse *p, const json_t *value, char *at)
+static int points_parse(struct ttm_parse *p, const json_t *value, char *at)
 {
 	const json_t *columns = json_object_get(value, "columns");
 	const json_t *rows = json_object_get(value, "rows");
@@ -296,7 +268,7 @@ static int points_parse(struct parse *p, const json_t *value, char *at)
 	int r;
 
 	if (!json_is_array(columns) || !json_is_array(rows))
-		return parse_refuse(p, "not columns and rows");
+		return ttm_parse_refuse(p, "not columns and rows");
 	/* A newer version appends columns; it does not move them. */
 	for (i = 0; i < COLUMNS; i++)
 		words[i] = column_find(
@@ -319,31 +291,28 @@ static int points_parse(struct parse *p, const json_t *value, char *at)
 
 /* -- rows --------------------------------------------------------------------------------- */
 
-static int row_parse(struct parse *p, enum ttm_record_id record,
-	const json_t *value, char *row);
-
-static int sums_parse(struct parse *p, const struct ttm_field *field,
+static int sums_parse(struct ttm_parse *p, const struct ttm_field *field,
 	const json_t *value, char *at)
 {
 	size_t size = sizeof(struct ttmem_sums), i;
 	int r;
 
 	if (!json_is_object(value))
-		return parse_refuse(p, "not an object");
+		return ttm_parse_refuse(p, "not an object");
 	for (i = 0; i < field->size / size; i++) {
 		const json_t *sums = json_object_get(
 			value, ttm_names_key(field->of, i));
 
 		if (!sums || json_is_null(sums))
 			continue;
-		r = row_parse(p, TTM_RECORD_SUMS, sums, at + i * size);
+		r = ttm_parse_row(p, TTM_RECORD_SUMS, sums, at + i * size);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int field_parse(struct parse *p, const struct ttm_field *field,
+static int field_parse(struct ttm_parse *p, const struct ttm_field *field,
 	const json_t *value, char *at)
 {
 	const char *text = NULL;
@@ -384,7 +353,7 @@ static int field_parse(struct parse *p, const struct ttm_field *field,
 	return 0;
 }
 
-static int row_parse(struct parse *p, enum ttm_record_id record,
+int ttm_parse_row(struct ttm_parse *p, enum ttm_record_id record,
 	const json_t *value, char *row)
 {
 	const struct ttm_record *r = &ttm_records[record];
@@ -392,7 +361,7 @@ static int row_parse(struct parse *p, enum ttm_record_id record,
 	int result;
 
 	if (!json_is_object(value))
-		return parse_refuse(p, "row %zu is not an object", p->row);
+		return ttm_parse_refuse(p, "row %zu is not an object", p->row);
 	for (i = 0; i < r->fields_len; i++) {
 		const struct ttm_field *field = &r->fields[i];
 		const json_t *one = json_object_get(value, field->key);
@@ -414,8 +383,22 @@ static bool record_is_single(unsigned record)
 	return record == TTM_RECORD_INFO || record == TTM_RECORD_HEALTH;
 }
 
+static bool record_is_cut_out(const struct ttm_parse *p, unsigned record)
+{
+	return record == TTM_RECORD_OBJECTS && p->objects.begin;
+}
+
+static size_t table_len(
+	const struct ttm_parse *p, const json_t *table, unsigned record)
+{
+	if (record_is_single(record))
+		return 1;
+	return record_is_cut_out(p, record) ? p->objects.len :
+					      json_array_size(table);
+}
+
 /* All tables get their rows first: their indices go forward and back. */
-static int tables_size(struct parse *p, const json_t *document)
+static int tables_size(struct ttm_parse *p, const json_t *document)
 {
 	unsigned i;
 	int r;
@@ -428,9 +411,9 @@ static int tables_size(struct parse *p, const json_t *document)
 			continue;
 		p->table = ttm_records[i].key;
 		if (!record_is_single(i) && !json_is_array(table))
-			return parse_refuse(p, "not a list");
-		r = ttm_snapshot_make_rows(p->snapshot, i,
-			record_is_single(i) ? 1 : json_array_size(table));
+			return ttm_parse_refuse(p, "not a list");
+		r = ttm_snapshot_make_rows(
+			p->snapshot, i, table_len(p, table, i));
 		if (r < 0)
 			return r;
 	}
@@ -438,7 +421,7 @@ static int tables_size(struct parse *p, const json_t *document)
 }
 
 static int table_parse(
-	struct parse *p, const json_t *document, enum ttm_record_id record)
+	struct ttm_parse *p, const json_t *document, enum ttm_record_id record)
 {
 	const json_t *table = json_object_get(
 		document, ttm_records[record].key);
@@ -447,9 +430,11 @@ static int table_parse(
 	if (!table || json_is_null(table))
 		return 0;
 	p->table = ttm_records[record].key;
+	if (record_is_cut_out(p, record))
+		return ttm_parse_objects(p);
 	for (p->row = 0; p->row < p->snapshot->tables[record].len; p->row++) {
 		p->key = NULL;
-		r = row_parse(p, record,
+		r = ttm_parse_row(p, record,
 			record_is_single(record) ?
 				table :
 				json_array_get(table, p->row),
@@ -460,7 +445,7 @@ static int table_parse(
 	return 0;
 }
 
-static int document_parse(struct parse *p, const json_t *document)
+static int document_parse(struct ttm_parse *p, const json_t *document)
 {
 	const json_t *version = json_object_get(document, "schema_version");
 	unsigned i;
@@ -468,11 +453,11 @@ static int document_parse(struct parse *p, const json_t *document)
 
 	p->table = "schema_version";
 	if (!json_is_number(version))
-		return parse_refuse(p, "not a number: no ttmem snapshot");
+		return ttm_parse_refuse(p, "not a number: no ttmem snapshot");
 	/* 1.x adds keys only. */
 	if (json_number_value(version) < TTMEM_SCHEMA_VERSION ||
 		json_number_value(version) >= TTMEM_SCHEMA_VERSION + 1) {
-		parse_refuse(p, "%g and not %d", json_number_value(version),
+		ttm_parse_refuse(p, "%g and not %d", json_number_value(version),
 			TTMEM_SCHEMA_VERSION);
 		return -EPROTONOSUPPORT;
 	}
@@ -487,19 +472,15 @@ int ttmem_snapshot_parse(const char *text, size_t text_size,
 	char ret_error[TTMEM_PARSE_ERROR_SIZE])
 {
 	char unwanted[TTMEM_PARSE_ERROR_SIZE];
-	struct parse p = { .error = ret_error ? ret_error : unwanted };
-	json_error_t error;
+	struct ttm_parse p = { .text = text,
+		.text_size = text_size,
+		.error = ret_error ? ret_error : unwanted };
 	json_t *document;
 	int r;
 
-	document = json_loadb(text, text_size, JSON_REJECT_DUPLICATES, &error);
-	if (!document) {
-		snprintf(p.error, TTMEM_PARSE_ERROR_SIZE, "column %d: %s",
-			error.column, error.text);
-		return json_error_code(&error) == json_error_out_of_memory ?
-			-ENOMEM :
-			-EPROTO;
-	}
+	r = ttm_parse_load(&p, &document);
+	if (r < 0)
+		return r;
 	r = ttm_snapshot_new(&p.snapshot);
 	if (r == 0)
 		r = document_parse(&p, document);

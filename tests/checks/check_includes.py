@@ -43,7 +43,8 @@ RULES = (
     (r'lib/record/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'lib/aggregate/', ('lib/shm', 'public', 'iso', 'libc', 'urcu', 'hdr')),
     # The one file that knows the JSON library.
-    (r'lib/read/parse\.c$', ('lib/shm', 'public', 'iso', 'libc', 'jansson')),
+    (r'lib/read/parse(_objects)?\.[ch]$',
+     ('lib/shm', 'public', 'iso', 'libc', 'jansson')),
     (r'lib/read/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'tools/common/', ('public', 'iso', 'libc')),
     # The one file that knows the terminal.
