@@ -42,7 +42,7 @@ RULES = (
     (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'public', 'pure')),
     (r'lib/record/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'lib/aggregate/', ('lib/shm', 'public', 'iso', 'libc', 'urcu', 'hdr')),
-    # The one file that knows the JSON library.
+    # Those that know the JSON library.
     (r'lib/read/parse(_objects)?\.[ch]$',
      ('lib/shm', 'public', 'iso', 'libc', 'jansson')),
     (r'lib/read/', ('lib/shm', 'public', 'iso', 'libc')),
