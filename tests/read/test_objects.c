@@ -80,6 +80,10 @@ static int parse_objects(
 	"\"allocated_ns\":123456789012345678,\"age_ns\":1,\"stack\":0,"        \
 	"\"scope\":\"ttnn.matmul [x] {y}, z\"}"
 
+/* Longer than any that there has ever been. */
+#define LONG_NAME                                                              \
+	"l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1_l1"
+
 static const char *const right[] = {
 	"[]",
 	"[ \t]",
@@ -96,8 +100,7 @@ static const char *const right[] = {
 	"[{\"new\":[\"]\",\"\\\"}\",{\"a\":[1,2]}],\"bytes\":5}," ROW "]",
 	"[{\"bytes\":5,\"new\":1}," ROW "]",
 	"[{\"figure\":\"of another version\"}]",
-	"[{\"figure\":\"l1_and_a_name_that_is_longer_than_any_that_there_has_"
-	"ever_been\"}]",
+	"[{\"figure\":\"" LONG_NAME "\"}]",
 	"[{\"bytes\":999999999999999999},{\"bytes\":9223372036854775807}]",
 	"[{\"id\":\"0xAbCdEf\"},{\"id\":\"0x0\"}]",
 };
