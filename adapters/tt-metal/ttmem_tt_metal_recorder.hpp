@@ -306,20 +306,28 @@ inline bool is_attached()
  * alone, so one more is on the list of each thread that asked. Of the two, the first
  * takes the buffers; the rest is for the second where there is one.
  */
-template <bool Everywhere> class Recorder final : public rt::IGraphProcessor
+template <bool Everywhere> struct Turn {
+	template <class Call> static void buffers(Call call) noexcept
+	{
+		quietly([&] {
+			if (Everywhere || !process().everywhere.load())
+				call();
+		});
+	}
+
+	template <class Call> static void rest(Call call) noexcept
+	{
+		quietly([&] {
+			if (!Everywhere || !is_attached())
+				call();
+		});
+	}
+};
+
+/* What is in memory: buffers and CBs. */
+template <bool Everywhere> class MemoryRecorder : public rt::IGraphProcessor
 {
-	using Arguments = typename Second<
-		decltype(&rt::IGraphProcessor::track_function_start)>::type;
-
-	static bool takes_buffers()
-	{
-		return Everywhere || !process().everywhere.load();
-	}
-
-	static bool takes_the_rest()
-	{
-		return !Everywhere || !is_attached();
-	}
+	using turn = Turn<Everywhere>;
 
       public:
 	/* No capture: the runtime must go on as if nobody listened. */
@@ -330,16 +338,16 @@ template <bool Everywhere> class Recorder final : public rt::IGraphProcessor
 
 	void track_allocate(const rt::Buffer *buffer) override
 	{
-		quietly([&] {
-			if (buffer && takes_buffers())
+		turn::buffers([&] {
+			if (buffer)
 				buffer_allocated(*buffer);
 		});
 	}
 
 	void track_deallocate(rt::Buffer *buffer) override
 	{
-		quietly([&] {
-			if (buffer && takes_buffers())
+		turn::buffers([&] {
+			if (buffer)
 				buffer_freed(*buffer);
 		});
 	}
@@ -348,8 +356,8 @@ template <bool Everywhere> class Recorder final : public rt::IGraphProcessor
 		uint64_t size, bool is_globally_allocated,
 		const rt::IDevice *device) override
 	{
-		quietly([&] {
-			if (process().cbs && takes_the_rest())
+		turn::rest([&] {
+			if (process().cbs)
 				cb_allocated(cores, address, size,
 					is_globally_allocated, device);
 		});
@@ -357,43 +365,48 @@ template <bool Everywhere> class Recorder final : public rt::IGraphProcessor
 
 	void track_deallocate_cb(const rt::IDevice *device) override
 	{
-		quietly([&] {
-			if (process().cbs && takes_the_rest())
+		turn::rest([&] {
+			if (process().cbs)
 				cbs_freed(device);
 		});
 	}
+};
 
+/* And what it is for: programs and functions. */
+template <bool Everywhere>
+class Recorder final : public MemoryRecorder<Everywhere>
+{
+	using turn = Turn<Everywhere>;
+	using Arguments = typename Second<
+		decltype(&rt::IGraphProcessor::track_function_start)>::type;
+
+      public:
 	void track_program(rt::Program *program, const rt::IDevice *) override
 	{
-		quietly([&] {
-			if (program && takes_the_rest())
+		turn::rest([&] {
+			if (program)
 				program_tracked(*program);
 		});
 	}
 
 	void track_function_start(std::string_view name, Arguments) override
 	{
-		quietly([&] {
-			if (process().scopes && takes_the_rest())
+		turn::rest([&] {
+			if (process().scopes)
 				function_started(name);
 		});
 	}
 
 	void track_function_end() override
 	{
-		quietly([] {
-			if (takes_the_rest())
-				function_ended(false);
-		});
+		turn::rest([] { function_ended(false); });
 	}
 
 	void track_function_end(const std::any &output) override
 	{
-		quietly([&] {
-			if (takes_the_rest())
-				function_ended(
-					is_end_of_all<rt::GraphFunctionAbort>(
-						output));
+		turn::rest([&] {
+			function_ended(
+				is_end_of_all<rt::GraphFunctionAbort>(output));
 		});
 	}
 };

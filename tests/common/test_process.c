@@ -2,7 +2,9 @@
 /* Processes are told as people know them, and found again by their start. */
 #include "common/process.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <unity.h>
 
@@ -71,6 +73,23 @@ static void test_the_start_of_a_process_is_known(void)
 	TEST_ASSERT_EQUAL_UINT64(0, ttm_proc_start_time(1ull << 40));
 }
 
+static void test_fields_are_counted_behind_any_name(void)
+{
+	uint64_t self = (uint64_t)getpid();
+	uint64_t start = ttm_proc_start_time(self);
+	char stat[TTM_PROC_STAT_SIZE], before[16];
+
+	prctl(PR_GET_NAME, before);
+	prctl(PR_SET_NAME, ") Z 1 (a) ");
+	TEST_ASSERT_EQUAL_INT('R', *ttm_proc_stat_field(self, 3, stat));
+	TEST_ASSERT_EQUAL_INT(
+		getppid(), atoi(ttm_proc_stat_field(self, 4, stat)));
+	TEST_ASSERT_EQUAL_UINT64(start, ttm_proc_start_time(self));
+	prctl(PR_SET_NAME, before);
+	TEST_ASSERT_NULL(ttm_proc_stat_field(self, 1000, stat));
+	TEST_ASSERT_NULL(ttm_proc_stat_field(1ull << 40, 3, stat));
+}
+
 static void test_we_are_in_our_own_namespace(void)
 {
 	TEST_ASSERT_EQUAL_UINT64(ttm_proc_pid_namespace(0),
@@ -84,6 +103,7 @@ int main(void)
 	RUN_TEST(test_a_container_goes_by_its_short_id);
 	RUN_TEST(test_commands_are_one_line);
 	RUN_TEST(test_the_start_of_a_process_is_known);
+	RUN_TEST(test_fields_are_counted_behind_any_name);
 	RUN_TEST(test_we_are_in_our_own_namespace);
 	return UNITY_END();
 }

@@ -68,9 +68,11 @@ class Downstream:
     def make_meson(self):
         os.mkdir(f'{self.folder}/subprojects')
         os.symlink(self.source, f'{self.folder}/subprojects/ttmem')
+        # A project that wants all of its own parts wants none of ours.
+        features = 'enabled' if self.cc == 'gcc' else 'auto'
         said = run('meson', 'setup', self.build, self.folder,
                    '--force-fallback-for=ttmem', '--buildtype=release',
-                   env=self.env)
+                   f'-Dauto_features={features}', env=self.env)
         if TOOLS_NEED.search(said):
             serve.fail(f'looks for more than the library needs:\n{said}')
         run('ninja', '-C', self.build, '-j2')

@@ -144,6 +144,27 @@ def check_parent_killed(place):
         time.sleep(0.01)
 
 
+def check_children_ignored(place):
+    """Whoever started it may ignore SIGCHLD: that is inherited, and it ends all
+    the same, with what became of its processes."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(
+            place.command('--events', '1000', '--processes', '2', '--crash',
+                          '--json', '-'), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True, env=place.environment())
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    try:
+        said, _ = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        loads.fail('it does not end when SIGCHLD is ignored')
+    loads.expect('status', process.returncode, 0)
+    loads.expect('signals', [p['signal'] for p in
+                             json.loads(said)['processes']], [9, 9])
+
+
 def check_terminal(place):
     """Progress on a terminal, cleared at the end."""
     ours, theirs = pty.openpty()
@@ -174,6 +195,7 @@ def main():
         check_hold(place)
         check_stopped(place)
         check_parent_killed(place)
+        check_children_ignored(place)
         check_terminal(place)
     print('usage: as documented')
     return 0

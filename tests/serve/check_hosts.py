@@ -10,29 +10,22 @@ The wall clock is stepped for ttmemd alone, by a library that is preloaded: anyt
 else would hit everybody on the machine.
 """
 
-import contextlib
-import json
 import mmap
 import os
 import resource
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import time
 
 import serve
+from room import Ballast, Crowd, small_filesystem, works
 from serve import MIB
 
 USER = 61234
 HAS = 'open 0 chip={chip}\nalloc 0 dram 1 0x1000 {size}M\nsync\n' \
     'alloc 0 dram 2 0x1000 {size}M\nsync\n'
-
-
-def works(*command):
-    return shutil.which(command[0]) and subprocess.run(
-        command, capture_output=True, check=False).returncode == 0
 
 
 def has(snapshot, pid, state, objects):
@@ -48,61 +41,7 @@ def says(server, text):
     serve.wait_for(f'ttmemd says {text!r}', attempt)
 
 
-class Crowd:
-    """Many processes that hold something."""
-
-    def __init__(self, place, *options):
-        self.process = place.popen(
-            [place.programs.load, '--dir', place.base, '--pattern', 'hold',
-             '--hold', '--json', '-', *options], stdin=subprocess.PIPE,
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.truth = json.loads(self.process.stdout.readline())
-        serve.expect('ready', self.process.stdout.readline(), 'ready\n')
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.stdout.read()
-        serve.expect('status', self.process.wait(serve.PATIENCE_S), 0)
-
-
 # -- room ---------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def small_filesystem(place, size):
-    """The base is on a filesystem of its own."""
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size},mode=1777',
-                    'ttmem-test', place.base], check=True)
-    try:
-        yield
-    finally:
-        for process in place.started:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-        subprocess.run(['umount', '--lazy', place.base], check=True)
-
-
-class Ballast:
-    """Takes all the room that there is."""
-
-    def __init__(self, place):
-        self.path = f'{place.base}/ballast'
-        self.fill()
-
-    def fill(self):
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        chunk = MIB
-        while chunk >= 1024:
-            try:
-                if os.write(fd, bytes(chunk)) < chunk:
-                    chunk //= 2
-            except OSError:
-                chunk //= 2
-        os.close(fd)
-
-    def drop(self):
-        os.unlink(self.path)
 
 
 def check_full_filesystem(place):

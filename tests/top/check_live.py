@@ -8,12 +8,14 @@ killed and comes again, processes with names that mean no good, and killing some
 """
 
 import os
+import re
 import shlex
 import signal
 import sys
 
 import tops
 from terminal import Terminal, serve, wait_for
+from room import Ballast, Crowd, small_filesystem, works
 
 SCRIPT = '''open 0 chip=1 arch=blackhole dram=1G l1=1M cores=100
 push "op ttnn.matmul"
@@ -165,6 +167,31 @@ def check_hostile_names(place):
         load.stdin.close()
 
 
+def check_no_room(place):
+    """What ttmemd has no room to show is told of, as long as that is so."""
+    if os.getuid() or not works('unshare', '--mount', 'true'):
+        print('skipped: check_no_room: mounting needs root')
+        return
+    with small_filesystem(place, '96m'), live(place, size=(132, 43)) as top:
+        server = place.serve()
+        tops.first(top)
+        os.kill(server.pid, signal.SIGSTOP)
+        crowd = Crowd(place, '--objects', '60000')
+        ballast = Ballast(place)
+        os.kill(server.pid, signal.SIGCONT)
+        screen = top.shows('has no room to show', 'make room', row=1)
+        unlisted = re.search(r'and (\d+) objects', screen.rows[1])[1]
+        if not 50000 < int(unlisted) <= 60000:
+            serve.fail(f'{unlisted} objects are left out')
+        tops.run(place, '--once', status=4)
+        tops.press(top, 'health')
+        top.shows('! trouble', f'{unlisted} objects that it has no room')
+        ballast.drop()
+        top.hides('no room to show')
+        tops.run(place, '--once')
+        crowd.end()
+
+
 def check_kill_asks(place):
     place.serve()
     load = place.run(SCRIPT)
@@ -257,6 +284,6 @@ if __name__ == '__main__':
         check_it_follows, check_killed_and_restarted, check_stopped,
         check_started_before_ttmemd, check_untracked_holder,
         check_quiet_frames, check_hostile_names,
-        check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
+        check_no_room, check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
         check_remote_view, check_the_stream_ends,
     ]))

@@ -68,7 +68,8 @@ class Sample:
             'refused': 0, 'over_limit': 0, 'open_errors': 0,
             'retire_errors': 0, 'publish_errors': 0, 'memory_errors': 0,
             'inotify': True, 'restarts': 0,
-            'started_ns': NOW - 7500 * SECOND}
+            'started_ns': NOW - 7500 * SECOND, 'rows_unlisted': 0,
+            'objects_unlisted': 0}
         self.directories = [{
             'state': 'served', 'own': True, 'device': 27, 'inode': 14129,
             'uid': 0, 'holder': None, 'error': 0, 'attached': 0, 'retired': 0,
@@ -380,7 +381,8 @@ def troubled():
     document = small()[0]
     document['health'].update(
         missed=1234, refused=2, over_limit=3, open_errors=4, retire_errors=5,
-        publish_errors=6, memory_errors=7, restarts=8, inotify=False)
+        publish_errors=6, memory_errors=7, restarts=8, inotify=False,
+        rows_unlisted=9, objects_unlisted=10)
     document['directories'][0].update(
         lost_segments=2, lost_objects=30, lost_bytes=40 * MIB, lost_markers=1,
         dropped_processes=3, dropped_objects=33, dropped_bytes=44 * MIB)

@@ -19,7 +19,7 @@ SIZES = ((40, 10), (80, 24), (132, 43), (200, 60))
 EXTREMES = ((20, 5), (300, 100))
 VIEWS = {'1': 'devices', '2': 'charts', '3': 'processes', '4': 'health'}
 # Status of samples that are not worth much.
-WORTH = {'dead': 3, 'empty': 3, 'none': 3}
+WORTH = {'dead': 3, 'empty': 3, 'none': 3, 'troubled': 4}
 PROGRAM = DUMP = None
 
 

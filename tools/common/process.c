@@ -66,9 +66,10 @@ const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
 	return buffer;
 }
 
-uint64_t ttm_proc_start_time(uint64_t pid)
+const char *ttm_proc_stat_field(
+	uint64_t pid, int number, char buffer[static TTM_PROC_STAT_SIZE])
 {
-	char path[PATH_SIZE], stat[1024];
+	char path[PATH_SIZE];
 	size_t length;
 	FILE *file;
 	char *at;
@@ -78,18 +79,26 @@ uint64_t ttm_proc_start_time(uint64_t pid)
 		path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
 	file = fopen(path, "re");
 	if (!file)
-		return 0;
-	length = fread(stat, 1, sizeof(stat) - 1, file);
+		return NULL;
+	length = fread(buffer, 1, TTM_PROC_STAT_SIZE - 1, file);
 	fclose(file);
-	stat[length] = '\0';
+	buffer[length] = '\0';
 	/* Counted behind the name, which may hold any byte. */
-	at = strrchr(stat, ')');
-	for (field = 2; at && field < 22; field++) {
+	at = strrchr(buffer, ')');
+	for (field = 2; at && field < number; field++) {
 		at = strchr(at, ' ');
 		if (at)
 			at++;
 	}
-	return at ? strtoull(at, NULL, 10) : 0;
+	return at;
+}
+
+uint64_t ttm_proc_start_time(uint64_t pid)
+{
+	char buffer[TTM_PROC_STAT_SIZE];
+	const char *field = ttm_proc_stat_field(pid, 22, buffer);
+
+	return field ? strtoull(field, NULL, 10) : 0;
 }
 
 uint64_t ttm_proc_pid_namespace(uint64_t pid)

@@ -17,7 +17,16 @@ const char *ttm_container_text(
 const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
 	const char *comm, char *buffer, size_t buffer_size);
 
-/* Field 22 of /proc/PID/stat; 0: not to be read. */
+#define TTM_PROC_STAT_SIZE 1024u
+
+/*
+ * Where in `buffer` a field of /proc/PID/stat starts, from the third on, numbered as
+ * in proc(5). NULL: not to be read.
+ */
+const char *ttm_proc_stat_field(
+	uint64_t pid, int number, char buffer[static TTM_PROC_STAT_SIZE]);
+
+/* Field 22 of it; 0: not to be read. */
 uint64_t ttm_proc_start_time(uint64_t pid);
 
 /* Inode of its pid namespace; pid 0 is ourselves. 0: unknown. */

@@ -51,7 +51,7 @@ static void device_need(
 			"there is no device asic:%" PRIx64, selector->first);
 	else if (selector->kind == DUMP_BY_PCI)
 		check_lines_add(&verdict->missing, "there is no device pci:%s",
-			dump_pci(selector->first, cell));
+			ttm_pci_text(selector->first, cell));
 	else if (selector->first == selector->last)
 		check_lines_add(&verdict->missing,
 			"there is no device %" PRIu64, selector->first);

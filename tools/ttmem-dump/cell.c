@@ -2,7 +2,6 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include "cell.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,18 +10,13 @@
 
 #define SECOND_NS 1000000000ull
 
-static const char *unknown(char buffer[static DUMP_CELL_SIZE])
-{
-	return memcpy(buffer, "-", 2);
-}
-
 const char *dump_bytes(
 	uint64_t bytes, bool exact, char buffer[static DUMP_CELL_SIZE])
 {
 	if (bytes == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (exact)
-		return dump_count(bytes, buffer);
+		return ttm_count_text(bytes, buffer);
 	return ttm_bytes_text(bytes, buffer);
 }
 
@@ -32,7 +26,7 @@ const char *dump_bytes_signed(
 	char amount[DUMP_CELL_SIZE];
 
 	if (bytes == TTMEM_HEADROOM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (bytes >= 0)
 		return dump_bytes((uint64_t)bytes, exact, buffer);
 	snprintf(buffer, DUMP_CELL_SIZE, "-%.30s",
@@ -40,18 +34,10 @@ const char *dump_bytes_signed(
 	return buffer;
 }
 
-const char *dump_count(uint64_t count, char buffer[static DUMP_CELL_SIZE])
-{
-	if (count == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	snprintf(buffer, DUMP_CELL_SIZE, "%llu", (unsigned long long)count);
-	return buffer;
-}
-
 const char *dump_hex(uint64_t value, char buffer[static DUMP_CELL_SIZE])
 {
 	if (value == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	snprintf(buffer, DUMP_CELL_SIZE, "0x%llx", (unsigned long long)value);
 	return buffer;
 }
@@ -60,7 +46,7 @@ const char *dump_percent(
 	uint64_t part, uint64_t whole, char buffer[static DUMP_CELL_SIZE])
 {
 	if (part == TTMEM_UNKNOWN || whole == TTMEM_UNKNOWN || whole == 0)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	snprintf(buffer, DUMP_CELL_SIZE, "%.1f %%",
 		100.0 * (double)part / (double)whole);
 	return buffer;
@@ -71,7 +57,7 @@ const char *dump_duration(uint64_t ns, char buffer[static DUMP_CELL_SIZE])
 	unsigned long long s = ns / SECOND_NS;
 
 	if (ns == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (ns < 1000000)
 		snprintf(
 			buffer, DUMP_CELL_SIZE, "%u us", (unsigned)(ns / 1000));
@@ -102,59 +88,25 @@ const char *dump_time(uint64_t realtime_ns, char buffer[static DUMP_CELL_SIZE])
 	size_t length;
 
 	if (realtime_ns == TTMEM_UNKNOWN || !gmtime_r(&seconds, &parts))
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	length = strftime(buffer, DUMP_CELL_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
 	snprintf(buffer + length, DUMP_CELL_SIZE - length, ".%03uZ",
 		(unsigned)(realtime_ns / 1000000 % 1000));
 	return buffer;
 }
 
-const char *dump_pci(uint64_t address, char buffer[static DUMP_CELL_SIZE])
-{
-	if (address == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	snprintf(buffer, DUMP_CELL_SIZE, "%04llx:%02x:%02x.%x",
-		(unsigned long long)(address >> 16),
-		(unsigned)(address >> 8 & 0xff),
-		(unsigned)(address >> 3 & 0x1f), (unsigned)(address & 7));
-	return buffer;
-}
-
-/* Asked once per user: name services may be slow. */
-const char *dump_user(uint64_t uid, char buffer[static DUMP_CELL_SIZE])
-{
-	static uint64_t known_uid = TTMEM_UNKNOWN;
-	static char known[DUMP_CELL_SIZE];
-	const struct passwd *user;
-
-	if (uid == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	if (uid != known_uid) {
-		user = getpwuid((uid_t)uid);
-		if (user)
-			ttm_text_escape(user->pw_name, known, sizeof(known));
-		else
-			dump_count(uid, known);
-		known_uid = uid;
-	}
-	return memcpy(buffer, known, sizeof(known));
-}
-
 uint64_t dump_ago(const struct ttmem_snapshot *snapshot, uint64_t time_ns)
 {
-	uint64_t now = ttmem_snapshot_info(snapshot)->monotonic_ns;
-
-	if (now == TTMEM_UNKNOWN || time_ns == TTMEM_UNKNOWN || time_ns > now)
-		return TTMEM_UNKNOWN;
-	return now - time_ns;
+	return ttm_value_ago(
+		ttmem_snapshot_info(snapshot)->monotonic_ns, time_ns);
 }
 
-uint64_t dump_add(uint64_t a, uint64_t b)
+uint64_t dump_reasons_sum(const uint64_t counts[TTMEM_REASONS])
 {
-	uint64_t sum;
+	uint64_t sum = 0;
+	size_t i;
 
-	if (a == TTMEM_UNKNOWN || b == TTMEM_UNKNOWN ||
-		__builtin_add_overflow(a, b, &sum))
-		return TTMEM_UNKNOWN;
+	for (i = 0; i < TTMEM_REASONS; i++)
+		sum = ttm_value_add(sum, counts[i]);
 	return sum;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <ttmem/reader.h>
+#include "common/value.h"
 
 #define DUMP_CELL_SIZE 64u
 
@@ -16,7 +16,6 @@ const char *dump_bytes(
 	uint64_t bytes, bool exact, char buffer[static DUMP_CELL_SIZE]);
 const char *dump_bytes_signed(
 	int64_t bytes, bool exact, char buffer[static DUMP_CELL_SIZE]);
-const char *dump_count(uint64_t count, char buffer[static DUMP_CELL_SIZE]);
 const char *dump_hex(uint64_t value, char buffer[static DUMP_CELL_SIZE]);
 /* "13.9 %"; "-" unless both are known and `whole` is not 0. */
 const char *dump_percent(
@@ -25,15 +24,11 @@ const char *dump_percent(
 const char *dump_duration(uint64_t ns, char buffer[static DUMP_CELL_SIZE]);
 /* "2025-07-01T12:00:00.123Z" */
 const char *dump_time(uint64_t realtime_ns, char buffer[static DUMP_CELL_SIZE]);
-/* "0000:01:00.0" */
-const char *dump_pci(uint64_t address, char buffer[static DUMP_CELL_SIZE]);
-/* The name of the user, or the number. */
-const char *dump_user(uint64_t uid, char buffer[static DUMP_CELL_SIZE]);
 
 /* How long before the figures it was; unknown if later. Times as in snapshots. */
 uint64_t dump_ago(const struct ttmem_snapshot *snapshot, uint64_t time_ns);
 
-/* The sum, unknown if one of them is. */
-uint64_t dump_add(uint64_t a, uint64_t b);
+/* Over all reasons, unknown if one of them is. */
+uint64_t dump_reasons_sum(const uint64_t counts[TTMEM_REASONS]);
 
 #endif

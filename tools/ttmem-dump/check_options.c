@@ -5,6 +5,7 @@
 #include "check.h"
 #include "common/error.h"
 #include "common/number.h"
+#include "common/options.h"
 #include "options.h"
 
 #define SETTLE_MAX_S 86400.0
@@ -302,7 +303,7 @@ void check_options_parse(
 	options->errors_for = 1u << TTMEM_CLASS_ORPHANED |
 		1u << TTMEM_CLASS_LIVE;
 	options->settle_ns = TTMEM_UNKNOWN;
-	while ((option = dump_option_next(
+	while ((option = ttm_option_next(
 			argc, argv, is_run ? "+o:" : "o:", known)) != -1)
 		if (!dump_option_take(option, is_run ? run_help : check_help,
 			    &options->where, &options->filter))

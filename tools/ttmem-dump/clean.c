@@ -12,6 +12,7 @@
 #include "cell.h"
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "common/text.h"
 #include "leftover.h"
 #include "options.h"
@@ -100,7 +101,7 @@ static void leftover_tell(const struct clean *clean, const char *what,
 	if (leftover->error)
 		printf(", untracked: %s", strerror((int)leftover->error));
 	if (leftover->objects != TTMEM_UNKNOWN)
-		printf(", %s objects, %s", dump_count(leftover->objects, a),
+		printf(", %s objects, %s", ttm_count_text(leftover->objects, a),
 			dump_bytes(leftover->bytes, clean->exact, b));
 	if (leftover->why)
 		printf(": %s", leftover->why);
@@ -253,7 +254,7 @@ static void options_parse(int argc, char **argv, struct clean *clean)
 	int option;
 
 	memset(clean, 0, sizeof(*clean));
-	while ((option = dump_option_next(argc, argv, "", options_known)) !=
+	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
 		-1) {
 		if (dump_option_take(option, help, &clean->where, &filter))
 			continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/text.h"
+#include "common/value.h"
 
 #define NAME_SIZE 160u
 
@@ -38,12 +39,12 @@ __attribute__((format(printf, 2, 3))) static void gap_add(
 
 static bool is_some(uint64_t value)
 {
-	return value != 0 && value != TTMEM_UNKNOWN;
+	return ttm_value_or_0(value) != 0;
 }
 
 static unsigned long long number(uint64_t value)
 {
-	return value == TTMEM_UNKNOWN ? 0 : value;
+	return ttm_value_or_0(value);
 }
 
 static const char *escaped(const char *text, char buffer[static NAME_SIZE])

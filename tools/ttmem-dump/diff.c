@@ -8,6 +8,7 @@
 #include "changes.h"
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "options.h"
 #include "render.h"
 
@@ -110,9 +111,9 @@ static int devices_collect(
 				continue;
 			snprintf(key, sizeof(key), "%s %s", device, kind);
 			r = dump_changes_add(changes, side, key, labels,
-				dump_add(
+				ttm_value_add(
 					sums->live_bytes, sums->orphaned_bytes),
-				dump_add(sums->live_objects,
+				ttm_value_add(sums->live_objects,
 					sums->orphaned_objects));
 		}
 	}
@@ -311,7 +312,7 @@ static void options_parse(int argc, char **argv, struct diff *diff)
 
 	memset(diff, 0, sizeof(*diff));
 	diff->top = TOP_DEFAULT;
-	while ((option = dump_option_next(argc, argv, "", options_known)) !=
+	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
 		-1) {
 		if (dump_option_take(option, help, &where, &diff->filter))
 			continue;

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "common/text.h"
 #include "options.h"
 #include "place.h"
@@ -61,7 +62,7 @@ static void options_parse(int argc, char **argv, struct dump_doctor *doctor)
 	int option;
 
 	memset(doctor, 0, sizeof(*doctor));
-	while ((option = dump_option_next(argc, argv, "", options_known)) != -1)
+	while ((option = ttm_option_next(argc, argv, "", options_known)) != -1)
 		dump_option_take(option, help, &doctor->where, &filter);
 	dump_options_check(argc, argv, &doctor->where);
 	if (filter.pids_len > 1)

@@ -40,7 +40,8 @@ void dump_doctor_aggregator(struct dump_doctor *doctor)
 	info = ttmem_snapshot_info(doctor->snapshot);
 	dump_verdict_tell(doctor, good ? DUMP_GOOD : DUMP_BAD, worth->hint,
 		"ttmemd: pid %s, version %s, %s mode, %s, figures %s old%s%s",
-		dump_count(info->pid, pid), info->version ? info->version : "-",
+		ttm_count_text(info->pid, pid),
+		info->version ? info->version : "-",
 		info->mode == TTMEM_MODE_SYSTEM ? "system" : "user",
 		info->path ? info->path : "-", dump_duration(info->age_ns, age),
 		good ? "" : ": ", good ? "" : worth->reason);
@@ -112,9 +113,11 @@ void dump_doctor_limits(struct dump_doctor *doctor)
 	char instances[DUMP_CELL_SIZE], watches[DUMP_CELL_SIZE];
 	bool scans = health && health->inotify == 0;
 
-	dump_count(dump_proc_number("/proc/sys/fs/inotify/max_user_instances"),
+	ttm_count_text(
+		dump_proc_number("/proc/sys/fs/inotify/max_user_instances"),
 		instances);
-	dump_count(dump_proc_number("/proc/sys/fs/inotify/max_user_watches"),
+	ttm_count_text(
+		dump_proc_number("/proc/sys/fs/inotify/max_user_watches"),
 		watches);
 	dump_verdict_tell(doctor, scans ? DUMP_NOTE : DUMP_GOOD,
 		scans ? "new programs are seen later: raise "

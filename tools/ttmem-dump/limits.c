@@ -19,7 +19,7 @@ static uint64_t peak_of(
 
 	for (i = 0; i < TTMEM_FIGURES; i++)
 		if (limit->figures >> i & 1)
-			bytes = dump_add(bytes, figures[i].peak_bytes);
+			bytes = ttm_value_add(bytes, figures[i].peak_bytes);
 	return bytes;
 }
 

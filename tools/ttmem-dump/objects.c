@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/value.h"
 #include "group.h"
 
 bool dump_wants_live(void *context, const struct ttmem_object_row *object)
@@ -74,11 +75,6 @@ struct largest {
 	struct entry *heap;
 	size_t len;
 };
-
-static uint64_t known_or_0(uint64_t value)
-{
-	return value == TTMEM_UNKNOWN ? 0 : value;
-}
 
 /* Larger first, then older first, then as listed. */
 static bool is_before(const struct entry *a, const struct entry *b)
@@ -156,8 +152,8 @@ int dump_objects_sort(const struct dump_selection *selection,
 	for (i = 0; most && i < all; i++) {
 		const struct ttmem_object_row *o = ttmem_snapshot_object(
 			snapshot, i);
-		const struct entry entry = { known_or_0(o->bytes),
-			known_or_0(o->age_ns), i };
+		const struct entry entry = { ttm_value_or_0(o->bytes),
+			ttm_value_or_0(o->age_ns), i };
 
 		if (dump_selection_has_object(selection, o) &&
 			(!wants || wants(context, o)))

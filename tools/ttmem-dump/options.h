@@ -56,14 +56,6 @@ enum dump_option {
 /* clang-format on */
 
 /*
- * getopt_long() that speaks as we do: a wrong option ends the program. `shorts`
- * are the command's own ones, as for getopt; after a + at their start, the first
- * argument that is no option ends them. Returns the option or -1.
- */
-int dump_option_next(
-	int argc, char **argv, const char *shorts, const struct option *table);
-
-/*
  * Takes one of the options above, -h and -V included, which end the program.
  * False: it is one of the command's.
  */

@@ -26,32 +26,6 @@ static FILE *proc_open(uint64_t pid, const char *name)
 	return fopen(path, "re");
 }
 
-#define STAT_SIZE 1024u
-
-/* A field of /proc/PID/stat from the third on; NULL: not to be read. */
-static const char *stat_field(
-	uint64_t pid, int number, char buffer[static STAT_SIZE])
-{
-	FILE *file = proc_open(pid, "stat");
-	size_t length;
-	char *at;
-	int field;
-
-	if (!file)
-		return NULL;
-	length = fread(buffer, 1, STAT_SIZE - 1, file);
-	fclose(file);
-	buffer[length] = '\0';
-	/* Counted behind the name, which may hold any byte. */
-	at = strrchr(buffer, ')');
-	for (field = 2; at && field < number; field++) {
-		at = strchr(at, ' ');
-		if (at)
-			at++;
-	}
-	return at;
-}
-
 enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time)
 {
 	uint64_t now = ttm_proc_start_time(pid);
@@ -67,15 +41,15 @@ enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time)
 enum dump_answer dump_proc_has_ended(uint64_t pid, uint64_t start_time)
 {
 	enum dump_answer gone = dump_proc_is_gone(pid, start_time);
-	char buffer[STAT_SIZE];
+	char buffer[TTM_PROC_STAT_SIZE];
 	const char *field;
 
 	if (gone != DUMP_NO)
 		return gone;
-	field = stat_field(pid, 3, buffer);
+	field = ttm_proc_stat_field(pid, 3, buffer);
 	if (!field || *field != 'Z')
 		return DUMP_NO;
-	field = stat_field(pid, 20, buffer);
+	field = ttm_proc_stat_field(pid, 20, buffer);
 	return field && strtoull(field, NULL, 10) <= 1 ? DUMP_YES : DUMP_NO;
 }
 

@@ -22,7 +22,7 @@ const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 		return memcpy(buffer, "-", 2);
 	ttm_text_escape(p->comm ? p->comm : "?", comm, sizeof(comm));
 	snprintf(buffer, DUMP_NAME_SIZE, "%s[%.20s]", comm,
-		dump_count(p->pid, pid));
+		ttm_count_text(p->pid, pid));
 	return buffer;
 }
 

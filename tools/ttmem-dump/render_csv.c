@@ -110,7 +110,7 @@ static void device_add(struct sheet *sheet, size_t index)
 	dump_csv_text(csv,
 		d->pci_address == TTMEM_UNKNOWN ?
 			NULL :
-			dump_pci(d->pci_address, pci));
+			ttm_pci_text(d->pci_address, pci));
 	dump_csv_text(csv, d->arch);
 	dump_csv_text(csv, d->board);
 	dump_csv_number(csv, d->dram_bytes);
@@ -145,16 +145,6 @@ static void devices_write(struct sheet *sheet)
 
 /* -- processes ------------------------------------------------------------------------ */
 
-static uint64_t reasons_sum(const uint64_t counts[TTMEM_REASONS])
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < TTMEM_REASONS; i++)
-		sum = dump_add(sum, counts[i]);
-	return sum;
-}
-
 static void process_add(struct sheet *sheet, size_t index)
 {
 	const struct dump_report *report = sheet->report;
@@ -168,14 +158,14 @@ static void process_add(struct sheet *sheet, size_t index)
 	dump_csv_text(csv, sheet->time);
 	dump_csv_number(csv, p->pid);
 	dump_csv_number(csv, p->uid);
-	dump_csv_text(csv, dump_user(p->uid, user));
+	dump_csv_text(csv, ttm_user_text(p->uid, user));
 	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_PROCESS, p->state));
 	dump_csv_text(csv, dump_process_devices(report->snapshot, index, name));
 	dump_csv_number(csv, p->objects);
 	dump_csv_number(csv, p->events);
 	dump_csv_number(csv, p->events_per_s);
-	dump_csv_number(csv, reasons_sum(p->anomalies));
-	dump_csv_number(csv, reasons_sum(p->lost_events));
+	dump_csv_number(csv, dump_reasons_sum(p->anomalies));
+	dump_csv_number(csv, dump_reasons_sum(p->lost_events));
 	dump_csv_number(csv, p->missed);
 	for (orphaned = 0; orphaned < 2; orphaned++)
 		for (f = 0; f < TTMEM_FIGURES; f++) {

@@ -32,7 +32,7 @@ void dump_add_count(struct dump_table *table, uint64_t count)
 {
 	char cell[DUMP_CELL_SIZE];
 
-	dump_table_add_plain(table, dump_count(count, cell));
+	dump_table_add_plain(table, ttm_count_text(count, cell));
 }
 
 /* What the figures are worth comes first: nobody scrolls up for it. */
@@ -79,7 +79,7 @@ static void head_print(const struct dump_report *report)
 		fprintf(report->file, ", %s old",
 			dump_duration(info->age_ns, age));
 	fprintf(report->file, "; ttmemd %s, pid %s, user %s%s%s\n", version,
-		dump_count(info->pid, pid), dump_user(info->uid, user),
+		ttm_count_text(info->pid, pid), ttm_user_text(info->uid, user),
 		info->mode == TTMEM_MODE_SYSTEM ? ", for everybody" : "",
 		dump_filter_is_set(&report->options->filter) ? "; filtered" :
 							       "");

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "common/error.h"
 #include "common/number.h"
+#include "common/options.h"
 #include "common/word.h"
 #include "complete.h"
 #include "group.h"
@@ -174,7 +175,7 @@ static void options_parse(
 	int option;
 
 	memset(ret_options, 0, sizeof(*ret_options));
-	while ((option = dump_option_next(argc, argv, "o:", options_known)) !=
+	while ((option = ttm_option_next(argc, argv, "o:", options_known)) !=
 		-1)
 		if (!dump_option_take(option, help, &ret_options->where,
 			    &ret_options->filter))

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "common/error.h"
+#include "common/options.h"
 #include "options.h"
 #include "schema_text.h"
 
@@ -28,7 +29,7 @@ int dump_schema_main(int argc, char **argv)
 	struct dump_filter filter;
 	int option;
 
-	while ((option = dump_option_next(argc, argv, "", options_known)) != -1)
+	while ((option = ttm_option_next(argc, argv, "", options_known)) != -1)
 		dump_option_take(option, help, &where, &filter);
 	dump_options_check(argc, argv, &where);
 	if (fwrite(schema_text, 1, schema_text_size, stdout) ==

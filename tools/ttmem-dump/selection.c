@@ -75,17 +75,19 @@ static void selection_fill(struct dump_selection *selection)
 
 static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 {
-	sums->live_bytes = dump_add(sums->live_bytes, more->live_bytes);
-	sums->live_objects = dump_add(sums->live_objects, more->live_objects);
-	sums->orphaned_bytes = dump_add(
+	sums->live_bytes = ttm_value_add(sums->live_bytes, more->live_bytes);
+	sums->live_objects = ttm_value_add(
+		sums->live_objects, more->live_objects);
+	sums->orphaned_bytes = ttm_value_add(
 		sums->orphaned_bytes, more->orphaned_bytes);
-	sums->orphaned_objects = dump_add(
+	sums->orphaned_objects = ttm_value_add(
 		sums->orphaned_objects, more->orphaned_objects);
-	sums->alloc_objects = dump_add(
+	sums->alloc_objects = ttm_value_add(
 		sums->alloc_objects, more->alloc_objects);
-	sums->alloc_bytes = dump_add(sums->alloc_bytes, more->alloc_bytes);
-	sums->free_objects = dump_add(sums->free_objects, more->free_objects);
-	sums->free_bytes = dump_add(sums->free_bytes, more->free_bytes);
+	sums->alloc_bytes = ttm_value_add(sums->alloc_bytes, more->alloc_bytes);
+	sums->free_objects = ttm_value_add(
+		sums->free_objects, more->free_objects);
+	sums->free_bytes = ttm_value_add(sums->free_bytes, more->free_bytes);
 	sums->peak_bytes = TTMEM_UNKNOWN;
 }
 
@@ -219,12 +221,12 @@ const char *dump_device_name(const struct ttmem_snapshot *snapshot,
 		(device->chip_id == TTMEM_UNKNOWN &&
 			device->pci_address == TTMEM_UNKNOWN))
 		snprintf(buffer, buffer_size, "%s",
-			dump_count(device->logical, cell));
+			ttm_count_text(device->logical, cell));
 	else if (device->chip_id != TTMEM_UNKNOWN)
 		snprintf(buffer, buffer_size, "asic:%llx",
 			(unsigned long long)device->chip_id);
 	else
 		snprintf(buffer, buffer_size, "pci:%s",
-			dump_pci(device->pci_address, cell));
+			ttm_pci_text(device->pci_address, cell));
 	return buffer;
 }

@@ -10,6 +10,7 @@
 #include "cell.h"
 #include "clock.h"
 #include "common/error.h"
+#include "common/source.h"
 #include "common/text.h"
 
 #define TRIES 100
@@ -22,21 +23,6 @@ struct dump_source {
 
 /* -- opening ------------------------------------------------------------------ */
 
-static int reader_open(
-	const struct dump_where *where, struct dump_source *source)
-{
-	struct ttmem_reader_config config = { .size = sizeof(config) };
-	int r;
-
-	config.dir = where->dir;
-	config.flags = where->system ? TTMEM_READER_SYSTEM : 0;
-	r = ttmem_reader_open(&config, &source->reader);
-	if (r == 0)
-		return 0;
-	ttm_error("cannot read: %s", strerror(-r));
-	return TTM_EXIT_FAILURE;
-}
-
 int dump_source_open(
 	const struct dump_where *where, struct dump_source **ret_source)
 {
@@ -48,7 +34,9 @@ int dump_source_open(
 		return TTM_EXIT_FAILURE;
 	}
 	source->from = where->from;
-	status = where->from ? 0 : reader_open(where, source);
+	status = where->from ?
+		0 :
+		ttm_source_open(where->dir, where->system, &source->reader);
 	if (status)
 		free(source);
 	else
@@ -93,27 +81,13 @@ const char *dump_worth_hint(uint64_t state)
 	}
 }
 
-static int status_of(uint64_t state)
-{
-	switch (state) {
-	case TTMEM_SOURCE_OK:
-		return TTM_EXIT_OK;
-	case TTMEM_SOURCE_NOT_SERVING:
-	case TTMEM_SOURCE_VERSION:
-	case TTMEM_SOURCE_BROKEN:
-		return TTM_EXIT_INCOMPLETE;
-	default:
-		return TTM_EXIT_NO_DATA;
-	}
-}
-
 static void worth_fill(
 	uint64_t state, uint64_t age_ns, struct dump_worth *worth)
 {
 	memset(worth, 0, sizeof(*worth));
 	worth->state = state;
 	worth->age_ns = age_ns;
-	worth->status = status_of(state);
+	worth->status = ttm_source_status(state);
 	worth->hint = dump_worth_hint(state);
 }
 
@@ -125,28 +99,12 @@ void dump_worth_of(
 
 	worth_fill(info->source, info->age_ns, ret_worth);
 	dump_duration(info->age_ns, age);
-	switch (info->source) {
-	case TTMEM_SOURCE_OK:
-		break;
-	case TTMEM_SOURCE_DEAD:
-		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
-			"ttmemd is gone: these figures are %s old", age);
-		break;
-	case TTMEM_SOURCE_STALE:
-		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
-			"ttmemd (pid %llu) does not move: these figures are %s old",
-			(unsigned long long)info->pid, age);
-		break;
-	case TTMEM_SOURCE_NOT_SERVING:
-		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
-			"ttmemd does not serve a directory of yours: "
-			"processes are missing here");
-		break;
-	default:
-		snprintf(ret_worth->reason, sizeof(ret_worth->reason),
-			"it is not known what these figures are worth");
-		ret_worth->status = TTM_EXIT_NO_DATA;
-	}
+	if (ttm_source_text(info->source, info->pid, age, ret_worth->reason,
+		    sizeof(ret_worth->reason)))
+		return;
+	snprintf(ret_worth->reason, sizeof(ret_worth->reason),
+		"it is not known what these figures are worth");
+	ret_worth->status = TTM_EXIT_NO_DATA;
 }
 
 /* There are no figures. */

@@ -51,10 +51,11 @@ static struct ttmem_sums sums_add(
 	struct ttmem_sums sums;
 
 	memset(&sums, 0xff, sizeof(sums)); /* unknown */
-	sums.live_bytes = dump_add(a->live_bytes, b->live_bytes);
-	sums.live_objects = dump_add(a->live_objects, b->live_objects);
-	sums.orphaned_bytes = dump_add(a->orphaned_bytes, b->orphaned_bytes);
-	sums.orphaned_objects = dump_add(
+	sums.live_bytes = ttm_value_add(a->live_bytes, b->live_bytes);
+	sums.live_objects = ttm_value_add(a->live_objects, b->live_objects);
+	sums.orphaned_bytes = ttm_value_add(
+		a->orphaned_bytes, b->orphaned_bytes);
+	sums.orphaned_objects = ttm_value_add(
 		a->orphaned_objects, b->orphaned_objects);
 	return sums;
 }
@@ -83,7 +84,7 @@ static void kernels_add(struct device_part *part)
 	unsigned i;
 
 	for (i = 0; i < TTMEM_KERNEL_TYPES; i++)
-		ring = dump_add(ring, d->ring_bytes[i]);
+		ring = ttm_value_add(ring, d->ring_bytes[i]);
 	/* The ring is reserved: those in it are held against nothing. */
 	capacity = ring ? TTMEM_UNKNOWN : d->l1_bytes;
 	all = sums_add(&all, &figures[2]);
@@ -153,10 +154,10 @@ static void title_print(const struct device_part *part, size_t index)
 	if (d->chip_id != TTMEM_UNKNOWN)
 		fprintf(file, ", asic:%llx", (unsigned long long)d->chip_id);
 	if (d->pci_address != TTMEM_UNKNOWN)
-		fprintf(file, ", pci:%s", dump_pci(d->pci_address, cell));
+		fprintf(file, ", pci:%s", ttm_pci_text(d->pci_address, cell));
 	if (d->identity == TTMEM_IDENTITY_LOGICAL)
 		fputs(", unidentified: may be several chips", file);
-	fprintf(file, ", %s process%s\n", dump_count(d->processes, cell),
+	fprintf(file, ", %s process%s\n", ttm_count_text(d->processes, cell),
 		d->processes == 1 ? "" : "es");
 }
 
@@ -193,18 +194,18 @@ static void flows_print(const struct device_part *part)
 	unsigned i;
 
 	fprintf(file, "  Flow: %s events/s, %s/s allocated, %s/s freed\n",
-		dump_count(d->events_per_s, a),
+		ttm_count_text(d->events_per_s, a),
 		dump_bytes(d->alloc_bytes_per_s, exact, b),
 		dump_bytes(d->free_bytes_per_s, exact, c));
 	fprintf(file, "  Dispatches: application %s, fabric %s, dispatch %s\n",
-		dump_count(d->dispatches[TTMEM_KERNEL_APPLICATION], a),
-		dump_count(d->dispatches[TTMEM_KERNEL_FABRIC], b),
-		dump_count(d->dispatches[TTMEM_KERNEL_DISPATCH], c));
+		ttm_count_text(d->dispatches[TTMEM_KERNEL_APPLICATION], a),
+		ttm_count_text(d->dispatches[TTMEM_KERNEL_FABRIC], b),
+		ttm_count_text(d->dispatches[TTMEM_KERNEL_DISPATCH], c));
 	for (i = 0; i < TTMEM_KINDS; i++)
-		failures = dump_add(failures, d->failures[i]);
+		failures = ttm_value_add(failures, d->failures[i]);
 	if (failures)
 		fprintf(file, "  Failed allocations: %s\n",
-			dump_count(failures, a));
+			ttm_count_text(failures, a));
 }
 
 static int device_print(const struct dump_report *report, size_t index)

@@ -14,11 +14,6 @@ static void gap_print(void *context, const char *text)
 	fprintf(context, "  %s\n", text);
 }
 
-static uint64_t known(uint64_t value)
-{
-	return value == TTMEM_UNKNOWN ? 0 : value;
-}
-
 /* Of one process, by reason. */
 static void lost_add(const struct dump_report *report, size_t index,
 	struct dump_table *table)
@@ -30,14 +25,14 @@ static void lost_add(const struct dump_report *report, size_t index,
 
 	dump_process_name(report->snapshot, index, name);
 	for (reason = 0; reason < TTMEM_REASONS; reason++) {
-		if (!known(p->lost_events[reason]))
+		if (!ttm_value_or_0(p->lost_events[reason]))
 			continue;
 		dump_add_count(table, p->lost_events[reason]);
 		dump_add_bytes(report, table, p->lost_bytes[reason]);
 		dump_table_add(table, ttmem_name(TTMEM_NAMES_LOSS, reason));
 		dump_table_add_plain(table, name);
 	}
-	if (known(p->missed)) {
+	if (ttm_value_or_0(p->missed)) {
 		dump_add_count(table, p->missed);
 		dump_add_bytes(report, table, TTMEM_UNKNOWN);
 		dump_table_add_plain(table, "missed (history only)");
@@ -80,7 +75,8 @@ static void directories_print(const struct dump_report *report)
 			d->state == TTMEM_DIRECTORY_SERVED ? "served" :
 							     "not served",
 			d->own == 1 ? " (yours)" : "",
-			dump_count(d->attached, a), dump_count(d->retired, b));
+			ttm_count_text(d->attached, a),
+			ttm_count_text(d->retired, b));
 	}
 }
 
@@ -100,22 +96,22 @@ int dump_text_health(const struct dump_report *report)
 	}
 	fprintf(file, "  up %s, %s restarts, %s processes attached, %s%s\n",
 		dump_duration(dump_ago(report->snapshot, info->started_ns), a),
-		dump_count(h->restarts, b), dump_count(h->attached, c),
+		ttm_count_text(h->restarts, b), ttm_count_text(h->attached, c),
 		h->inotify == 0 ? "by scanning only, " : "",
 		info->mode == TTMEM_MODE_SYSTEM ? "serves everybody" :
 						  "serves one user");
 	fprintf(file, "  %s events read, %s missed, %s rescans",
-		dump_count(h->events, a), dump_count(h->missed, b),
-		dump_count(h->scans, c));
+		ttm_count_text(h->events, a), ttm_count_text(h->missed, b),
+		ttm_count_text(h->scans, c));
 	fprintf(file, ", mirror %s\n",
 		dump_bytes(h->mirror_bytes, report->options->exact, a));
 	fprintf(file, "  publication %s, last took %s, at most %s\n",
-		dump_count(info->publication, a),
+		ttm_count_text(info->publication, a),
 		dump_duration(h->publish_ns, b),
 		dump_duration(h->publish_max_ns, c));
-	if (known(h->refused))
+	if (ttm_value_or_0(h->refused))
 		fprintf(file, "  %s files refused that are no segments\n",
-			dump_count(h->refused, a));
+			ttm_count_text(h->refused, a));
 	directories_print(report);
 	return 0;
 }

@@ -14,16 +14,6 @@ static const char *const figure_titles[TTMEM_FIGURES] = { "DRAM", "L1",
 	"SYSTEM", "L1_SMALL", "TRACE", "CB", "KERNEL_APP", "KERNEL_FABRIC",
 	"KERNEL_DISP" };
 
-static uint64_t reasons_sum(const uint64_t counts[TTMEM_REASONS])
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < TTMEM_REASONS; i++)
-		sum = dump_add(sum, counts[i]);
-	return sum;
-}
-
 /* Of those that are gone, only those that left something. */
 static bool process_is_listed(
 	const struct dump_report *report, size_t index, bool retired)
@@ -83,7 +73,7 @@ static void identity_add(const struct dump_report *report, size_t index,
 	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
 
 	dump_add_count(table, p->pid);
-	dump_table_add_plain(table, dump_user(p->uid, cell));
+	dump_table_add_plain(table, ttm_user_text(p->uid, cell));
 	dump_table_add(table, ttmem_name(TTMEM_NAMES_PROCESS, p->state));
 	dump_table_add_plain(
 		table, dump_process_devices(report->snapshot, index, name));
@@ -100,8 +90,8 @@ static void process_add(const struct dump_report *report, uint32_t used,
 	figures_add(report, used, index, false, table);
 	dump_add_count(table, p->objects);
 	dump_add_count(table, p->events_per_s);
-	dump_add_count(table, reasons_sum(p->anomalies));
-	dump_add_count(table, reasons_sum(p->lost_events));
+	dump_add_count(table, dump_reasons_sum(p->anomalies));
+	dump_add_count(table, dump_reasons_sum(p->lost_events));
 	dump_add_count(table, p->missed);
 	dump_table_add_plain(table, dump_container(p->cgroup, name));
 	dump_table_add_plain(
@@ -171,7 +161,7 @@ static void retired_add(const struct dump_report *report, uint32_t used,
 	identity_add(report, index, table);
 	dump_table_add_plain(table,
 		dump_duration(dump_ago(report->snapshot, p->retired_ns), cell));
-	dump_add_count(table, dump_add(p->objects, p->unlisted));
+	dump_add_count(table, ttm_value_add(p->objects, p->unlisted));
 	figures_add(report, used, index, true, table);
 	dump_add_count(table, p->in_flight);
 	dump_table_add_plain(

@@ -2,7 +2,6 @@
 #include "options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/number.h"
+#include "common/options.h"
 #include "help.h"
 #include "pattern.h"
 #include "truth.h"
@@ -249,7 +249,7 @@ static bool where_parse(struct load_options *o, int option)
 		o->implicit = true;
 		return true;
 	case OPTION_DIR:
-		o->dir = optarg;
+		o->dir = ttm_option_dir(optarg);
 		return true;
 	case OPTION_UNTRACKED:
 		o->untracked = true;
@@ -378,8 +378,6 @@ static void options_settle(struct load_options *o)
 		o->processes = 1;
 		o->threads = 1;
 	}
-	if (o->dir && o->dir[0] != '/')
-		ttm_error_usage("--dir: not an absolute path: %s", o->dir);
 }
 
 void load_options_parse(int argc, char **argv, struct load_options *ret_options)
@@ -396,26 +394,16 @@ void load_options_parse(int argc, char **argv, struct load_options *ret_options)
 	o->leak_kind = TTMEM_DRAM;
 	o->leak_size = 1u << 20;
 	o->close = true;
-	opterr = 0; /* we speak, and once */
-	while ((option = getopt_long(
-			argc, argv, ":hqV", options_known, NULL)) != -1) {
+	while ((option = ttm_option_next(argc, argv, "q", options_known)) !=
+		-1) {
 		if (option == 'h') {
 			load_help();
-			exit(0);
+			ttm_print_and_exit("");
 		}
-		if (option == 'V') {
-			printf("ttmem-load %d.%d.%d\n", TTMEM_VERSION_MAJOR,
-				TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
-			exit(0);
-		}
-		if (option == ':')
-			ttm_error_usage("%s needs a value", argv[optind - 1]);
-		if (!where_parse(o, option) && !what_parse(o, option) &&
-			!end_parse(o, option))
-			ttm_error_usage(
-				"no such option, or with a value that it "
-				"does not take: %s",
-				argv[optind - 1]);
+		if (option == 'V')
+			ttm_version_exit("ttmem-load");
+		if (!where_parse(o, option) && !what_parse(o, option))
+			end_parse(o, option);
 		if (!is_for_scripts(option))
 			o->not_for_scripts = option_name(option);
 	}

@@ -302,6 +302,8 @@ static bool supervisor_init(struct supervisor *s)
 
 	s->truth = truth_new(processes, threads);
 	s->waiting = calloc(processes, sizeof(s->waiting[0]));
+	/* Ignored by whoever started us: nobody would hear of an end. */
+	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGINT);

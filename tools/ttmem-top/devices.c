@@ -41,13 +41,13 @@ static void device_name(
 	if (logical_is_unique(snapshot, device->index) ||
 		(row->chip_id == TTMEM_UNKNOWN &&
 			row->pci_address == TTMEM_UNKNOWN))
-		top_count(row->logical, device->name);
+		ttm_count_text(row->logical, device->name);
 	else if (row->chip_id != TTMEM_UNKNOWN)
 		snprintf(device->name, sizeof(device->name), "asic:%llx",
 			(unsigned long long)row->chip_id);
 	else
 		snprintf(device->name, sizeof(device->name), "pci:%.40s",
-			top_pci(row->pci_address, text));
+			ttm_pci_text(row->pci_address, text));
 }
 
 /* UNKNOWN is larger than all. */

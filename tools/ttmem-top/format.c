@@ -2,7 +2,6 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include "format.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,15 +10,10 @@
 
 #define SECOND_NS 1000000000ull
 
-static const char *unknown(char buffer[static TOP_TEXT_SIZE])
-{
-	return memcpy(buffer, "-", 2);
-}
-
 const char *top_bytes(uint64_t bytes, char buffer[static TOP_TEXT_SIZE])
 {
 	if (bytes == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	return ttm_bytes_text(bytes, buffer);
 }
 
@@ -42,19 +36,11 @@ const char *top_bytes_signed(int64_t bytes, char buffer[static TOP_TEXT_SIZE])
 	char amount[TOP_TEXT_SIZE];
 
 	if (bytes == TTMEM_HEADROOM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (bytes >= 0)
 		return top_bytes((uint64_t)bytes, buffer);
 	snprintf(buffer, TOP_TEXT_SIZE, "-%.20s",
 		top_bytes(-(uint64_t)bytes, amount));
-	return buffer;
-}
-
-const char *top_count(uint64_t count, char buffer[static TOP_TEXT_SIZE])
-{
-	if (count == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	snprintf(buffer, TOP_TEXT_SIZE, "%llu", (unsigned long long)count);
 	return buffer;
 }
 
@@ -65,9 +51,9 @@ const char *top_count_short(uint64_t count, char buffer[static TOP_TEXT_SIZE])
 	size_t unit = 0;
 
 	if (count == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (count < 10000)
-		return top_count(count, buffer);
+		return ttm_count_text(count, buffer);
 	while (value >= 999.5 && unit + 2 < sizeof(units)) {
 		value /= 1000;
 		unit++;
@@ -86,7 +72,7 @@ const char *top_percent(
 	double fraction = top_fraction(part, whole);
 
 	if (fraction < 0)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	snprintf(buffer, TOP_TEXT_SIZE, "%.1f%%", 100 * fraction);
 	return buffer;
 }
@@ -96,7 +82,7 @@ const char *top_duration(uint64_t ns, char buffer[static TOP_TEXT_SIZE])
 	unsigned long long s = ns / SECOND_NS;
 
 	if (ns == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	if (ns < 1000000)
 		snprintf(buffer, TOP_TEXT_SIZE, "%uus", (unsigned)(ns / 1000));
 	else if (s == 0)
@@ -125,7 +111,7 @@ const char *top_time(uint64_t realtime_ns, char buffer[static TOP_TEXT_SIZE])
 
 	if (realtime_ns == TTMEM_UNKNOWN || !localtime_r(&seconds, &parts) ||
 		!strftime(buffer, TOP_TEXT_SIZE, "%Y-%m-%d %H:%M:%S", &parts))
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	return buffer;
 }
 
@@ -141,21 +127,10 @@ const char *top_time_of_day(
 	return buffer;
 }
 
-const char *top_pci(uint64_t address, char buffer[static TOP_TEXT_SIZE])
-{
-	if (address == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	snprintf(buffer, TOP_TEXT_SIZE, "%04llx:%02x:%02x.%x",
-		(unsigned long long)(address >> 16),
-		(unsigned)(address >> 8 & 0xff),
-		(unsigned)(address >> 3 & 0x1f), (unsigned)(address & 7));
-	return buffer;
-}
-
 const char *top_degrees(int64_t thousandths, char buffer[static TOP_TEXT_SIZE])
 {
 	if (thousandths == TTMEM_TEMPERATURE_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	snprintf(buffer, TOP_TEXT_SIZE, "%.0fC", (double)thousandths / 1000);
 	return buffer;
 }
@@ -163,47 +138,9 @@ const char *top_degrees(int64_t thousandths, char buffer[static TOP_TEXT_SIZE])
 const char *top_watts(uint64_t millionths, char buffer[static TOP_TEXT_SIZE])
 {
 	if (millionths == TTMEM_UNKNOWN)
-		return unknown(buffer);
+		return ttm_unknown_text(buffer);
 	snprintf(buffer, TOP_TEXT_SIZE, "%.0fW", (double)millionths / 1e6);
 	return buffer;
-}
-
-/* Asked once per user, as long as there are few: name services may be slow. */
-const char *top_user(uint64_t uid, char buffer[static TOP_TEXT_SIZE])
-{
-	static struct {
-		uint64_t uid;
-		char name[TOP_TEXT_SIZE];
-	} known[32];
-	static size_t known_len, next;
-	const struct passwd *user;
-	size_t i;
-
-	if (uid == TTMEM_UNKNOWN)
-		return unknown(buffer);
-	for (i = 0; i < known_len; i++)
-		if (known[i].uid == uid)
-			return memcpy(buffer, known[i].name, TOP_TEXT_SIZE);
-	user = getpwuid((uid_t)uid);
-	if (user)
-		ttm_text_escape(user->pw_name, buffer, TOP_TEXT_SIZE);
-	else
-		top_count(uid, buffer);
-	i = next++ % (sizeof(known) / sizeof(known[0]));
-	known_len = known_len > i ? known_len : i + 1;
-	known[i].uid = uid;
-	snprintf(known[i].name, sizeof(known[i].name), "%s", buffer);
-	return buffer;
-}
-
-uint64_t top_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	if (a == TTMEM_UNKNOWN || b == TTMEM_UNKNOWN ||
-		__builtin_add_overflow(a, b, &sum))
-		return TTMEM_UNKNOWN;
-	return sum;
 }
 
 uint64_t top_multiply(uint64_t a, uint64_t b)
@@ -214,14 +151,6 @@ uint64_t top_multiply(uint64_t a, uint64_t b)
 		__builtin_mul_overflow(a, b, &product))
 		return TTMEM_UNKNOWN;
 	return product;
-}
-
-uint64_t top_ago(uint64_t now_ns, uint64_t time_ns)
-{
-	if (now_ns == TTMEM_UNKNOWN || time_ns == TTMEM_UNKNOWN ||
-		time_ns > now_ns)
-		return TTMEM_UNKNOWN;
-	return now_ns - time_ns;
 }
 
 double top_fraction(uint64_t part, uint64_t whole)

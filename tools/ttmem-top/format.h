@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <ttmem/reader.h>
+#include "common/value.h"
 
-#define TOP_TEXT_SIZE 48u
+#define TOP_TEXT_SIZE TTM_VALUE_SIZE
 
 /* All return `buffer`. "31.9 GiB", as ttmem-dump has it. */
 const char *top_bytes(uint64_t bytes, char buffer[static TOP_TEXT_SIZE]);
@@ -16,7 +16,6 @@ const char *top_bytes(uint64_t bytes, char buffer[static TOP_TEXT_SIZE]);
 const char *top_bytes_short(uint64_t bytes, char buffer[static TOP_TEXT_SIZE]);
 /* TTMEM_HEADROOM_UNKNOWN is unknown */
 const char *top_bytes_signed(int64_t bytes, char buffer[static TOP_TEXT_SIZE]);
-const char *top_count(uint64_t count, char buffer[static TOP_TEXT_SIZE]);
 /* "12.3k": five columns at most */
 const char *top_count_short(uint64_t count, char buffer[static TOP_TEXT_SIZE]);
 /* "13.9%"; "-" unless both are known and `whole` is not 0 */
@@ -29,19 +28,12 @@ const char *top_time(uint64_t realtime_ns, char buffer[static TOP_TEXT_SIZE]);
 /* "12:00:00" */
 const char *top_time_of_day(
 	uint64_t realtime_ns, char buffer[static TOP_TEXT_SIZE]);
-const char *top_pci(uint64_t address, char buffer[static TOP_TEXT_SIZE]);
 /* TTMEM_TEMPERATURE_UNKNOWN is unknown */
 const char *top_degrees(int64_t thousandths, char buffer[static TOP_TEXT_SIZE]);
 const char *top_watts(uint64_t millionths, char buffer[static TOP_TEXT_SIZE]);
-/* The name of the user, or the number. */
-const char *top_user(uint64_t uid, char buffer[static TOP_TEXT_SIZE]);
 
-/* The sum, unknown if one of them is. */
-uint64_t top_add(uint64_t a, uint64_t b);
-/* The product, likewise. */
+/* The product, unknown if one of them is. */
 uint64_t top_multiply(uint64_t a, uint64_t b);
-/* How long before `now_ns` it was; unknown if later or not known. */
-uint64_t top_ago(uint64_t now_ns, uint64_t time_ns);
 /* More than 1 if it is; -1 unless both are known and `whole` is not 0. */
 double top_fraction(uint64_t part, uint64_t whole);
 

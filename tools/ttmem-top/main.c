@@ -57,7 +57,7 @@ static void device_choose(struct top_app *app)
 		snprintf(asic, sizeof(asic), "asic:%llx",
 			(unsigned long long)d->row->chip_id);
 		snprintf(pci, sizeof(pci), "pci:%.40s",
-			top_pci(d->row->pci_address, address));
+			ttm_pci_text(d->row->pci_address, address));
 		if (strcmp(d->name, wanted) != 0 && strcmp(asic, wanted) != 0 &&
 			strcmp(pci, wanted) != 0)
 			continue;

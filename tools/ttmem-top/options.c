@@ -2,15 +2,12 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include "options.h"
 
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <ttmem/version.h>
 
 #include "common/error.h"
 #include "common/number.h"
+#include "common/options.h"
 
 #define SECOND_NS 1e9
 #define LEAST_SECONDS 0.05
@@ -109,22 +106,6 @@ static const struct option table[] = {
 
 /* -- values ------------------------------------------------------------------- */
 
-__attribute__((noreturn)) static void print_and_exit(const char *text)
-{
-	bool good = fputs(text, stdout) != EOF && fflush(stdout) == 0;
-
-	exit(good ? TTM_EXIT_OK : TTM_EXIT_FAILURE);
-}
-
-__attribute__((noreturn)) static void version_print(void)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "ttmem-top %d.%d.%d\n",
-		TTMEM_VERSION_MAJOR, TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
-	print_and_exit(text);
-}
-
 static uint64_t delay_parse(const char *value)
 {
 	double seconds;
@@ -200,56 +181,49 @@ static void size_parse(const char *value, int *ret_cols, int *ret_rows)
 	*ret_rows = (int)rows;
 }
 
-static const char *dir_check(const char *value)
-{
-	if (value[0] != '/')
-		ttm_error_usage("--dir: not an absolute path: %s", value);
-	return value;
-}
-
 /* -- options ------------------------------------------------------------------ */
 
-/* Those that say what is shown. True: it was one. */
-static bool view_option(int option, struct top_options *options)
+/* Those that say what is shown. */
+static void view_option(int option, struct top_options *options)
 {
 	switch (option) {
 	case OPTION_DEVICE:
 		options->device = optarg;
-		return true;
+		break;
 	case OPTION_FILTER:
 		options->filter = optarg;
-		return true;
+		break;
 	case OPTION_SORT:
 		options->sort = sort_parse(optarg);
-		return true;
+		break;
 	case OPTION_VIEW:
 		options->view = view_parse(optarg);
 		options->view_given = true;
-		return true;
+		break;
 	case OPTION_WINDOW:
 		options->window = window_parse(optarg);
-		return true;
+		break;
 	case OPTION_SIZE:
 		size_parse(optarg, &options->cols, &options->rows);
-		return true;
+		break;
 	case OPTION_ASCII:
 		options->ascii = true;
-		return true;
+		break;
 	case OPTION_NO_COLOUR:
 		options->no_colour = true;
-		return true;
+		break;
 	case OPTION_VI:
 		options->vi = true;
-		return true;
+		break;
 	case OPTION_READONLY:
 		options->readonly = true;
-		return true;
+		break;
 	default:
-		return false;
+		break; /* there are no more in the table */
 	}
 }
 
-static void option_take(int option, char **argv, struct top_options *options)
+static void option_take(int option, struct top_options *options)
 {
 	switch (option) {
 	case '1':
@@ -271,7 +245,7 @@ static void option_take(int option, char **argv, struct top_options *options)
 		options->no_config = true;
 		break;
 	case OPTION_DIR:
-		options->dir = dir_check(optarg);
+		options->dir = ttm_option_dir(optarg);
 		break;
 	case OPTION_SYSTEM:
 		options->system = true;
@@ -283,16 +257,11 @@ static void option_take(int option, char **argv, struct top_options *options)
 		options->record = optarg;
 		break;
 	case 'h':
-		print_and_exit(help);
+		ttm_print_and_exit(help);
 	case 'V':
-		version_print();
-	case ':':
-		ttm_error_usage("%s needs a value", argv[optind - 1]);
+		ttm_version_exit("ttmem-top");
 	default:
-		if (!view_option(option, options))
-			ttm_error_usage("no such option, or with a value that "
-					"it does not take: %s",
-				argv[optind - 1]);
+		view_option(option, options);
 	}
 }
 
@@ -302,10 +271,8 @@ void top_options_parse(int argc, char **argv, struct top_options *ret_options)
 
 	memset(ret_options, 0, sizeof(*ret_options));
 	ret_options->sort = TOP_COLUMNS;
-	opterr = 0; /* we speak, and once */
-	while ((option = getopt_long(argc, argv, ":1bd:hn:V", table, NULL)) !=
-		-1)
-		option_take(option, argv, ret_options);
+	while ((option = ttm_option_next(argc, argv, "1bd:n:", table)) != -1)
+		option_take(option, ret_options);
 	if (optind < argc)
 		ttm_error_usage("what is %s?", argv[optind]);
 	if (ret_options->replay && (ret_options->dir || ret_options->system))

@@ -174,12 +174,12 @@ static void share_add(
 		bytes = is_retired(row) ? sums->orphaned_bytes :
 					  sums->live_bytes;
 		some = some || bytes;
-		row->bytes[f] = top_add(row->bytes[f], bytes);
-		row->peak = top_add(row->peak,
+		row->bytes[f] = ttm_value_add(row->bytes[f], bytes);
+		row->peak = ttm_value_add(row->peak,
 			top_peaks_get(making->query->peaks, process, device, f,
 				sums->peak_bytes));
 		if (making->device != TTMEM_NONE)
-			row->objects = top_add(row->objects,
+			row->objects = ttm_value_add(row->objects,
 				is_retired(row) ? sums->orphaned_objects :
 						  sums->live_objects);
 	}

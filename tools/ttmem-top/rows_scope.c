@@ -174,7 +174,7 @@ static size_t scope_add(struct top_rows *into, const struct top_row *parent,
 
 		row->objects++;
 		if (object->figure < TTMEM_FIGURES)
-			row->bytes[object->figure] = top_add(
+			row->bytes[object->figure] = ttm_value_add(
 				row->bytes[object->figure], object->bytes);
 	}
 	return i;
@@ -186,7 +186,7 @@ static uint64_t bytes_sum(const struct top_row *row)
 	unsigned f;
 
 	for (f = 0; f < TTMEM_FIGURES; f++)
-		sum = top_add(sum, row->bytes[f]);
+		sum = ttm_value_add(sum, row->bytes[f]);
 	return sum;
 }
 

@@ -214,9 +214,9 @@ bool top_row_matches(const struct top_row *row, const char *filter)
 
 	if (strcasestr(top_row_command(row, true, text, sizeof(text)), filter))
 		return true;
-	if (strcasestr(top_user(row->uid, text), filter) ||
+	if (strcasestr(ttm_user_text(row->uid, text), filter) ||
 		strcasestr(top_state_name(row->state), filter) ||
-		strstr(top_count(row->pid, text), filter))
+		strstr(ttm_count_text(row->pid, text), filter))
 		return true;
 	return row->cgroup && strcasestr(row->cgroup, filter);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/source.h"
 #include "common/text.h"
 #include "format.h"
 
@@ -37,25 +38,13 @@ struct top_source {
 	uint64_t state; /* enum ttmem_source, of the last snapshot */
 	uint64_t age_ns;
 	uint64_t pid;
+	uint64_t rows_unlisted; /* by ttmemd, for want of room */
+	uint64_t objects_unlisted;
 	struct ttmem_reader_status status; /* why there is none */
 	char error[TTMEM_PARSE_ERROR_SIZE + 64];
 };
 
 /* -- opening ------------------------------------------------------------------ */
-
-static int reader_open(struct top_source *source)
-{
-	struct ttmem_reader_config config = { .size = sizeof(config) };
-	int r;
-
-	config.dir = source->config.dir;
-	config.flags = source->config.system ? TTMEM_READER_SYSTEM : 0;
-	r = ttmem_reader_open(&config, &source->reader);
-	if (r == 0)
-		return 0;
-	ttm_error("cannot read: %s", strerror(-r));
-	return TTM_EXIT_FAILURE;
-}
 
 /* A description of our own where possible: stdin's flags are not only ours. */
 static int stdin_open(struct top_source *source)
@@ -117,7 +106,9 @@ int top_source_open(
 	source->config = *config;
 	source->fd = -1;
 	source->status.size = sizeof(source->status);
-	status = config->replay ? replay_open(source) : reader_open(source);
+	status = config->replay ?
+		replay_open(source) :
+		ttm_source_open(config->dir, config->system, &source->reader);
 	if (status)
 		top_source_close(&source);
 	else
@@ -148,6 +139,7 @@ static void snapshot_noted(struct top_source *source,
 	const struct ttmem_snapshot *snapshot, uint64_t now_ns)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
+	const struct ttmem_health_row *h = ttmem_snapshot_health(snapshot);
 
 	if (source->any && info->taken_ns > source->taken_ns)
 		source->interval_ns = info->taken_ns - source->taken_ns;
@@ -155,6 +147,8 @@ static void snapshot_noted(struct top_source *source,
 	source->state = info->source;
 	source->age_ns = info->age_ns;
 	source->pid = info->pid;
+	source->rows_unlisted = h ? ttm_value_or_0(h->rows_unlisted) : 0;
+	source->objects_unlisted = h ? ttm_value_or_0(h->objects_unlisted) : 0;
 	source->taken_ns = info->taken_ns;
 	source->arrived_ns = now_ns;
 	source->error[0] = '\0';
@@ -320,55 +314,25 @@ static const char *hint_of(uint64_t state)
 	}
 }
 
-static int status_of(uint64_t state)
-{
-	switch (state) {
-	case TTMEM_SOURCE_OK:
-		return TTM_EXIT_OK;
-	case TTMEM_SOURCE_NOT_SERVING:
-	case TTMEM_SOURCE_VERSION:
-	case TTMEM_SOURCE_BROKEN:
-		return TTM_EXIT_INCOMPLETE;
-	default:
-		return TTM_EXIT_NO_DATA;
-	}
-}
-
 static void worth_of_state(
 	const struct top_source *source, struct top_worth *worth)
 {
 	char age[TOP_TEXT_SIZE], path[256];
 
-	worth->status = status_of(source->state);
+	worth->status = ttm_source_status(source->state);
 	worth->stale = source->state != TTMEM_SOURCE_OK &&
 		source->state != TTMEM_SOURCE_NOT_SERVING;
 	snprintf(
 		worth->hint, sizeof(worth->hint), "%s", hint_of(source->state));
 	top_duration(source->age_ns, age);
-	switch (source->state) {
-	case TTMEM_SOURCE_OK:
-		break;
-	case TTMEM_SOURCE_DEAD:
-		snprintf(worth->text, sizeof(worth->text),
-			"ttmemd is gone: figures are %s old", age);
-		break;
-	case TTMEM_SOURCE_STALE:
-		snprintf(worth->text, sizeof(worth->text),
-			"ttmemd (pid %llu) does not move: figures are %s old",
-			(unsigned long long)source->pid, age);
-		break;
-	case TTMEM_SOURCE_NOT_SERVING:
-		snprintf(worth->text, sizeof(worth->text),
-			"ttmemd does not serve a directory of yours: processes "
-			"are missing");
-		break;
-	default:
-		ttm_text_escape(source->status.path, path, sizeof(path));
-		snprintf(worth->text, sizeof(worth->text), "no data: %s%s%s",
-			source->status.reason[0] ? source->status.reason :
-						   "not known why",
-			path[0] ? ": " : "", path);
-	}
+	if (ttm_source_text(source->state, source->pid, age, worth->text,
+		    sizeof(worth->text)))
+		return;
+	ttm_text_escape(source->status.path, path, sizeof(path));
+	snprintf(worth->text, sizeof(worth->text), "no data: %s%s%s",
+		source->status.reason[0] ? source->status.reason :
+					   "not known why",
+		path[0] ? ": " : "", path);
 }
 
 static void worth_of_replay(const struct top_source *source, uint64_t now_ns,
@@ -405,6 +369,21 @@ static void worth_of_replay(const struct top_source *source, uint64_t now_ns,
 	}
 }
 
+/* Of now, but not all: sums are right as long as their rows are there. */
+static void worth_of_room(
+	const struct top_source *source, struct top_worth *worth)
+{
+	if (!source->rows_unlisted && !source->objects_unlisted)
+		return;
+	worth->status = TTM_EXIT_INCOMPLETE;
+	snprintf(worth->text, sizeof(worth->text),
+		"ttmemd has no room to show %llu rows and %llu objects",
+		(unsigned long long)source->rows_unlisted,
+		(unsigned long long)source->objects_unlisted);
+	snprintf(
+		worth->hint, sizeof(worth->hint), "make room in its directory");
+}
+
 void top_source_worth(const struct top_source *source, uint64_t now_ns,
 	struct top_worth *ret_worth)
 {
@@ -413,4 +392,6 @@ void top_source_worth(const struct top_source *source, uint64_t now_ns,
 		worth_of_state(source, ret_worth);
 	if (source->replay && !ret_worth->text[0])
 		worth_of_replay(source, now_ns, ret_worth);
+	if (source->any && !ret_worth->text[0])
+		worth_of_room(source, ret_worth);
 }

@@ -90,12 +90,13 @@ static void kernels_add(struct lines *lines, const struct top_peaks *peaks,
 
 	all->count = all->orphaned = all->dispatches = 0;
 	for (i = 0; i < TTMEM_KERNEL_TYPES; i++) {
-		all->used = top_add(all->used, figures[i].live_bytes);
-		all->count = top_add(all->count, figures[i].live_objects);
-		all->orphaned = top_add(
+		all->used = ttm_value_add(all->used, figures[i].live_bytes);
+		all->count = ttm_value_add(all->count, figures[i].live_objects);
+		all->orphaned = ttm_value_add(
 			all->orphaned, figures[i].orphaned_bytes);
-		all->dispatches = top_add(all->dispatches, d->dispatches[i]);
-		ring = top_add(ring, d->ring_bytes[i]);
+		all->dispatches = ttm_value_add(
+			all->dispatches, d->dispatches[i]);
+		ring = ttm_value_add(ring, d->ring_bytes[i]);
 	}
 	figure_add(lines, peaks, device, TTMEM_FIGURE_KERNEL_FABRIC, "Fabric",
 		1, kernel_size(d, TTMEM_KERNEL_FABRIC));
@@ -258,7 +259,7 @@ static void title_paint(
 			"  unidentified: may be several chips");
 	if (d->pci_address != TTMEM_UNKNOWN)
 		col = top_printf_whole(area, 0, col, TOP_LOOK_DIM, "  pci %s",
-			top_pci(d->pci_address, text));
+			ttm_pci_text(d->pci_address, text));
 	if (d->chip_id != TTMEM_UNKNOWN)
 		col = top_printf_whole(area, 0, col, TOP_LOOK_DIM,
 			"  asic %llx", (unsigned long long)d->chip_id);
@@ -286,7 +287,7 @@ static void headroom_paint(const struct top_model *model,
 		top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s[%s]",
 			ttm_text_escape(
 				p->comm ? p->comm : "?", comm, sizeof(comm)),
-			top_count(p->pid, text));
+			ttm_count_text(p->pid, text));
 }
 
 static void flow_paint(
@@ -298,13 +299,14 @@ static void flow_paint(
 	unsigned i;
 
 	for (i = 0; i < TTMEM_KINDS; i++)
-		failures = top_add(failures, d->failures[i]);
+		failures = ttm_value_add(failures, d->failures[i]);
 	top_put(area, row, 0, TOP_LOOK_LABEL, "Flow");
 	col = top_printf(area, row, VALUE_COL, TOP_LOOK_PLAIN, "%s events/s",
-		top_count(d->events_per_s, a));
+		ttm_count_text(d->events_per_s, a));
 	if (failures && failures != TTMEM_UNKNOWN)
 		col = top_printf_whole(area, row, col, TOP_LOOK_WARN,
-			"  ! %s failed allocations", top_count(failures, a));
+			"  ! %s failed allocations",
+			ttm_count_text(failures, a));
 	top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  +%s/s  -%s/s",
 		top_bytes(d->alloc_bytes_per_s, a),
 		top_bytes(d->free_bytes_per_s, b));
@@ -322,15 +324,17 @@ static void sensors_paint(const struct top_area *area, int row,
 		top_degrees(t->temperature_max_mc, b));
 	if (t->therm_trips && t->therm_trips != TTMEM_UNKNOWN)
 		col = top_printf_whole(area, row, col, TOP_LOOK_CRITICAL,
-			"  !! %s thermal trips", top_count(t->therm_trips, a));
+			"  !! %s thermal trips",
+			ttm_count_text(t->therm_trips, a));
 	col = top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  %s of %s",
 		top_watts(t->power_uw, a), top_watts(t->power_max_uw, b));
 	col = top_printf_whole(area, row, col, TOP_LOOK_PLAIN, "  %s MHz",
-		top_count(t->aiclk_mhz, a));
+		ttm_count_text(t->aiclk_mhz, a));
 	col = top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s mV  %s mA",
-		top_count(t->voltage_mv, a), top_count(t->current_ma, b));
+		ttm_count_text(t->voltage_mv, a),
+		ttm_count_text(t->current_ma, b));
 	top_printf_whole(area, row, col, TOP_LOOK_DIM, "  fan %s rpm",
-		top_count(t->fan_rpm, a));
+		ttm_count_text(t->fan_rpm, a));
 }
 
 /* Title, header, lines; headroom, flow, sensors. */

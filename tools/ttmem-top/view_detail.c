@@ -55,8 +55,8 @@ static void sharers_add(const struct top_model *model,
 		if (share->device != device->index || share->open != 1 || !p)
 			continue;
 		line = top_text_rows(text, 1);
-		top_put_right(
-			&line, 0, 0, 8, TOP_LOOK_PLAIN, top_count(p->pid, a));
+		top_put_right(&line, 0, 0, 8, TOP_LOOK_PLAIN,
+			ttm_count_text(p->pid, a));
 		top_put_right(&line, 0, 9, 8, TOP_LOOK_PLAIN,
 			top_bytes(share->figures[TTMEM_FIGURE_DRAM].live_bytes,
 				a));
@@ -131,7 +131,7 @@ static void shares_add(const struct top_model *model, const struct top_row *row,
 			top_put_right(&line, 0, 19, 9, TOP_LOOK_STRONG,
 				top_bytes(s->live_bytes, a));
 			top_put_right(&line, 0, 29, 9, TOP_LOOK_PLAIN,
-				top_count(s->live_objects, a));
+				ttm_count_text(s->live_objects, a));
 			top_put_right(&line, 0, 39, 9, TOP_LOOK_PEAK,
 				top_bytes(s->peak_bytes, a));
 			top_put_right(&line, 0, 49, 9,
@@ -251,14 +251,14 @@ static void process_add(const struct top_model *model,
 			p->cgroup ? p->cgroup : "-", path, sizeof(path)));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "tracked for",
 		"%s, last event %s ago",
-		top_duration(top_ago(now, p->started_ns), a),
-		top_duration(top_ago(now, p->last_event_ns), b));
+		top_duration(ttm_value_ago(now, p->started_ns), a),
+		top_duration(ttm_value_ago(now, p->last_event_ns), b));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
-		"%s, %s per second", top_count(p->events, a),
-		top_count(p->events_per_s, b));
+		"%s, %s per second", ttm_count_text(p->events, a),
+		ttm_count_text(p->events_per_s, b));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "missed",
-		"%s records, in flight %s", top_count(p->missed, a),
-		top_count(p->in_flight, b));
+		"%s records, in flight %s", ttm_count_text(p->missed, a),
+		ttm_count_text(p->in_flight, b));
 	reasons_add(text, TTMEM_NAMES_LOSS, "! lost", p->lost_events);
 	reasons_add(text, TTMEM_NAMES_ANOMALY, "! anomaly", p->anomalies);
 }
@@ -286,7 +286,7 @@ void top_detail_row(const struct top_model *model, const struct top_row *row,
 		return;
 	}
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "pid", "%s, user %s",
-		top_count(row->pid, a), top_user(row->uid, b));
+		ttm_count_text(row->pid, a), ttm_user_text(row->uid, b));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "state", "%s",
 		top_state_name(row->state));
 	if (p)

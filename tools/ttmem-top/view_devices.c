@@ -55,7 +55,7 @@ static const char *processes_text(
 {
 	char count[TOP_TEXT_SIZE];
 
-	top_count(device->row->processes, count);
+	ttm_count_text(device->row->processes, count);
 	if (device->untracked)
 		snprintf(buffer, TOP_TEXT_SIZE, "%.10s+%llu", count,
 			(unsigned long long)device->untracked);
@@ -90,13 +90,13 @@ static const char *cell_text(const struct top_device *device, size_t column,
 	case TOP_COLUMN_DEVICES_POWER:
 		return top_watts(t ? t->power_uw : TTMEM_UNKNOWN, buffer);
 	case TOP_COLUMN_DEVICES_CLOCK:
-		return top_count(t ? t->aiclk_mhz : TTMEM_UNKNOWN, buffer);
+		return ttm_count_text(t ? t->aiclk_mhz : TTMEM_UNKNOWN, buffer);
 	case TOP_COLUMN_DEVICES_PROC:
 		return processes_text(device, buffer);
 	case TOP_COLUMN_DEVICES_EVENTS:
 		return top_count_short(device->row->events_per_s, buffer);
 	default:
-		return top_pci(device->row->pci_address, buffer);
+		return ttm_pci_text(device->row->pci_address, buffer);
 	}
 }
 

@@ -12,16 +12,11 @@
 #define BESIDE_FROM_COLS 160
 #define GAP_COLS 3
 
-static uint64_t known(uint64_t value)
-{
-	return value == TTMEM_UNKNOWN ? 0 : value;
-}
-
 /* -- ttmemd ------------------------------------------------------------------- */
 
 static void trouble_add(struct top_text *text, uint64_t count, const char *what)
 {
-	if (known(count))
+	if (ttm_value_or_0(count))
 		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN, "! trouble",
 			"%llu %s", (unsigned long long)count, what);
 }
@@ -31,10 +26,10 @@ static void counts_add(struct top_text *text, const struct ttmem_health_row *h)
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
-		"%s read, %s rescans", top_count(h->events, a),
-		top_count(h->scans, b));
+		"%s read, %s rescans", ttm_count_text(h->events, a),
+		ttm_count_text(h->scans, b));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "rounds",
-		"%s, last took %s, at most %s", top_count(h->rounds, a),
+		"%s, last took %s, at most %s", ttm_count_text(h->rounds, a),
 		top_duration(h->round_ns, b), top_duration(h->round_max_ns, c));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "publishing",
 		"last took %s, at most %s; mirror %s",
@@ -51,6 +46,9 @@ static void counts_add(struct top_text *text, const struct ttmem_health_row *h)
 		text, h->retire_errors, "processes that it could not retire");
 	trouble_add(text, h->publish_errors, "publications that failed");
 	trouble_add(text, h->memory_errors, "times without memory");
+	trouble_add(text, h->rows_unlisted, "rows that it has no room to show");
+	trouble_add(text, h->objects_unlisted,
+		"objects that it has no room to show");
 }
 
 static void server_add(const struct top_model *model, struct top_text *text)
@@ -70,23 +68,24 @@ static void server_add(const struct top_model *model, struct top_text *text)
 		info->source == TTMEM_SOURCE_OK ? "" : "!! ",
 		state ? state : "-", top_duration(info->age_ns, a));
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "process",
-		"pid %s, user %s, version %s, %s", top_count(info->pid, a),
-		top_user(info->uid, b),
+		"pid %s, user %s, version %s, %s", ttm_count_text(info->pid, a),
+		ttm_user_text(info->uid, b),
 		ttm_text_escape(
 			info->version ? info->version : "-", c, sizeof(c)),
 		info->mode == TTMEM_MODE_SYSTEM ? "for everybody" :
 						  "for one user");
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "up",
 		"%s, restarts: %s, publication %s",
-		top_duration(top_ago(info->monotonic_ns, info->started_ns), a),
-		top_count(h ? h->restarts : TTMEM_UNKNOWN, b),
-		top_count(info->publication, c));
+		top_duration(
+			ttm_value_ago(info->monotonic_ns, info->started_ns), a),
+		ttm_count_text(h ? h->restarts : TTMEM_UNKNOWN, b),
+		ttm_count_text(info->publication, c));
 	if (h) {
 		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "attached",
 			"%s processes, "
 			"%s objects",
-			top_count(h->attached, a),
-			top_count(info->objects_used, b));
+			ttm_count_text(h->attached, a),
+			ttm_count_text(info->objects_used, b));
 		counts_add(text, h);
 	}
 }
@@ -112,17 +111,19 @@ static void directories_add(
 			ttm_text_escape(
 				d->path ? d->path : "-", path, sizeof(path)),
 			state ? state : "-", d->own == 1 ? " (yours)" : "",
-			top_count(d->attached, a), top_count(d->retired, b));
-		if (known(d->lost_segments) || known(d->lost_objects))
+			ttm_count_text(d->attached, a),
+			ttm_count_text(d->retired, b));
+		if (ttm_value_or_0(d->lost_segments) ||
+			ttm_value_or_0(d->lost_objects))
 			top_text_field(text, LABEL_COLS, TOP_LOOK_CRITICAL,
 				"!! lost",
 				"%s objects (%s) removed before they were read",
-				top_count(d->lost_objects, a),
+				ttm_count_text(d->lost_objects, a),
 				top_bytes(d->lost_bytes, b));
-		if (known(d->dropped_processes))
+		if (ttm_value_or_0(d->dropped_processes))
 			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
 				"! dropped", "%s retired processes, for room",
-				top_count(d->dropped_processes, a));
+				ttm_count_text(d->dropped_processes, a));
 	}
 	if (len > SHOWN_AT_MOST)
 		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",
@@ -148,7 +149,7 @@ static void reason_add(const struct top_model *model, struct top_text *text,
 
 	for (i = 0; i < ttmem_snapshot_processes_len(model->snapshot); i++) {
 		p = ttmem_snapshot_process(model->snapshot, i);
-		count = known(reasons_of(p, set)[reason]);
+		count = ttm_value_or_0(reasons_of(p, set)[reason]);
 		sum += count;
 		if (count > largest) {
 			largest = count;
@@ -163,7 +164,7 @@ static void reason_add(const struct top_model *model, struct top_text *text,
 		set == TTMEM_NAMES_LOSS ? "!!" : "!", (unsigned long long)sum,
 		ttm_text_escape(
 			most->comm ? most->comm : "?", comm, sizeof(comm)),
-		top_count(most->pid, pid));
+		ttm_count_text(most->pid, pid));
 }
 
 static void reasons_add(const struct top_model *model, struct top_text *text,
@@ -178,7 +179,7 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 		const struct ttmem_health_row *h = ttmem_snapshot_health(
 			model->snapshot);
 
-		if (h && known(h->missed))
+		if (h && ttm_value_or_0(h->missed))
 			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
 				"missed",
 				"! %llu records of history overwritten "
@@ -218,10 +219,10 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 			kind ? kind : "-",
 			"! %s wanted, %s free at most, %s ago: %s[%s] %s",
 			top_bytes(f->size, a), top_bytes(f->largest_free, b),
-			top_duration(top_ago(now, f->time_ns), c),
+			top_duration(ttm_value_ago(now, f->time_ns), c),
 			ttm_text_escape(p && p->comm ? p->comm : "?", comm,
 				sizeof(comm)),
-			top_count(p ? p->pid : TTMEM_UNKNOWN, pid),
+			ttm_count_text(p ? p->pid : TTMEM_UNKNOWN, pid),
 			ttm_text_escape(f->scope ? f->scope : "", scope,
 				sizeof(scope)));
 	}
@@ -245,7 +246,7 @@ static void quarantine_add(const struct top_model *model, struct top_text *text)
 		top_text_line(text, TOP_LOOK_CRITICAL, "!! %s (pid %s): %s",
 			ttm_text_escape(
 				q->name ? q->name : "-", name, sizeof(name)),
-			top_count(q->pid, pid),
+			ttm_count_text(q->pid, pid),
 			ttm_text_escape(q->reason ? q->reason : "-", reason,
 				sizeof(reason)));
 	}
@@ -267,7 +268,8 @@ static void untracked_add(const struct top_model *model, struct top_text *text)
 			model->snapshot, i);
 
 		top_text_line(text, TOP_LOOK_WARN, "! pid %s%s: %s",
-			top_count(u->pid, pid), u->alive == 0 ? " (gone)" : "",
+			ttm_count_text(u->pid, pid),
+			u->alive == 0 ? " (gone)" : "",
 			u->error == TTMEM_UNKNOWN ? "-" :
 						    strerror((int)u->error));
 	}
@@ -296,9 +298,9 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 		if (!t)
 			continue;
 		for (r = 0; r < TTMEM_READINGS; r++) {
-			errors += known(t->errors[r]) != 0;
+			errors += ttm_value_or_0(t->errors[r]) != 0;
 			if (r >= TTMEM_READING_AICLK &&
-				known(t->ages_ns[r]) > oldest &&
+				ttm_value_or_0(t->ages_ns[r]) > oldest &&
 				r != TTMEM_READING_TEMPERATURE_MAX &&
 				r != TTMEM_READING_POWER_MAX &&
 				r != TTMEM_READING_AXICLK &&

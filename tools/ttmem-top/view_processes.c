@@ -123,9 +123,9 @@ static const char *cell_text(const struct table *table,
 		return top_bytes_short(row->bytes[figure], buffer);
 	switch (column) {
 	case TOP_COLUMN_PROCESSES_PID:
-		return top_count(row->pid, buffer);
+		return ttm_count_text(row->pid, buffer);
 	case TOP_COLUMN_PROCESSES_USER:
-		return top_user(row->uid, buffer);
+		return ttm_user_text(row->uid, buffer);
 	case TOP_COLUMN_PROCESSES_STATE:
 		return top_state_name(row->state);
 	case TOP_COLUMN_PROCESSES_DEVICES:
