@@ -183,7 +183,7 @@ static void part_move(
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
-	ttm_chip_point(&part->chip, chip);
+	ttm_chip_move(&part->chip, chip);
 	output->changed = true;
 }
 

@@ -248,6 +248,59 @@ static void test_a_failure_is_shown_with_its_device(void)
 			->share);
 }
 
+/* -- who is known better by now --------------------------------------------------- */
+
+/* What records told of a figure of all devices, as it is published. */
+static uint64_t distribution_total(unsigned figure)
+{
+	const struct ttm_distribution_row *row;
+	uint64_t total = 0;
+	size_t i;
+
+	for (i = 0; i <
+		ttm_image_len(engine->output.image, TTM_TABLE_DISTRIBUTIONS);
+		i++) {
+		row = ttm_image_at(
+			engine->output.image, TTM_TABLE_DISTRIBUTIONS, i);
+		if (row->self && row->figure == figure &&
+			row->kind == TTM_DISTRIBUTION_BYTES)
+			total += row->total;
+	}
+	return total;
+}
+
+static void tells_more(uint64_t pci_first)
+{
+	struct ttm_attached *attached;
+
+	if (pci_first != TTMEM_UNKNOWN)
+		chip_open(0, TTMEM_UNKNOWN, pci_first);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	ttm_chips_tick(&engine->output.chips, 1);
+	TEST_ASSERT_EQUAL_UINT64(1, distribution_total(TTMEM_FIGURE_DRAM));
+	chip_open(0, 17, 0x100);
+	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 100);
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(2, distribution_total(TTMEM_FIGURE_DRAM));
+	TEST_ASSERT_EQUAL_UINT64(
+		17, attached->process->parts[0]->chip->total.facts.chip_id);
+}
+
+static void test_what_a_logical_id_did_is_the_chips(void)
+{
+	tells_more(TTMEM_UNKNOWN);
+}
+
+static void test_what_an_address_did_is_the_chips(void)
+{
+	tells_more(0x100);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_HISTORY_1S));
+}
+
 int main(void)
 {
 	int failed;
@@ -259,6 +312,8 @@ int main(void)
 	RUN_TEST(test_a_device_is_shown_once_it_is_told);
 	RUN_TEST(test_the_first_record_finds_what_was_told_before_it);
 	RUN_TEST(test_a_failure_is_shown_with_its_device);
+	RUN_TEST(test_what_a_logical_id_did_is_the_chips);
+	RUN_TEST(test_what_an_address_did_is_the_chips);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;
