@@ -478,6 +478,20 @@ int ttm_drain(struct ttm_process *process, uint64_t now_ns,
 	return most > INT32_MAX ? INT32_MAX : (int)most;
 }
 
+int ttm_drain_owed(struct ttm_process *process, uint64_t now_ns,
+	struct ttm_drain_stats *stats)
+{
+	int r;
+
+	if (!process->scan_wanted)
+		return 0;
+	process->scanned_ns = 0;
+	r = slots_scan_if_wanted(process, now_ns, stats);
+	if (!r && process->devices_wanted)
+		r = ttm_drain_devices(process);
+	return r;
+}
+
 int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
 	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats)
 {

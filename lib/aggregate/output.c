@@ -358,6 +358,7 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 		output->memory_errors++;
 		return -ENOMEM;
 	}
+	process->names_looked = false;
 	r = counters_read(process, now_ns, whole);
 	if (r < 0)
 		return r;
