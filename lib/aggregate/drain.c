@@ -129,6 +129,10 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 			if (r)
 				return r;
 		}
+		/* The close that made it so may be in a lane that is behind. */
+		if (ttm_item_is_live(&item) &&
+			item.epoch != process->model.shares[item.device].epoch)
+			process->devices_wanted = true;
 		ttm_apply(&process->model, slot, &item, false);
 		break;
 	case TTM_RECORD_DISPATCH:

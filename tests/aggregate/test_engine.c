@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine beside what a watch may bring it: whatever that is, it goes on. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,6 +293,45 @@ static void test_an_object_is_shown_with_its_scope(void)
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_NAMES));
 }
 
+static void *allocates(void *unused)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 9, 0, 100);
+	return unused;
+}
+
+/* A thread allocates after another has closed the device, whose tail was read before. */
+static void test_an_object_is_no_orphan_because_its_device_was_closed(void)
+{
+	struct ttm_lane_control before;
+	const struct ttm_share_row *share;
+	struct ttm_attached *attached;
+	pthread_t thread;
+
+	chip_open(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	attached->process->counters_cost_ns = 1ull << 56;
+	TEST_ASSERT_EQUAL_INT64(sizeof(before),
+		pread(attached->fd, &before, sizeof(before), TTM_LANES_OFF));
+	ttmem_device_close(0);
+	TEST_ASSERT_EQUAL_INT(
+		0, pthread_create(&thread, NULL, allocates, NULL));
+	TEST_ASSERT_EQUAL_INT(0, pthread_join(thread, NULL));
+	copy_refresh(attached, 0, 1u << 24);
+	TEST_ASSERT_EQUAL_INT64(sizeof(before),
+		pwrite(attached->fd, &before, sizeof(before), TTM_LANES_OFF));
+	attached->process->due_ns = 0;
+	look();
+	share = ttm_image_row(engine->output.image, TTM_TABLE_SHARES,
+		attached->process->parts[0]->row);
+	TEST_ASSERT_NOT_NULL(share);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, share->figures[TTMEM_FIGURE_DRAM].orphaned_objects);
+	TEST_ASSERT_EQUAL_UINT64(
+		1, share->figures[TTMEM_FIGURE_DRAM].live_objects);
+}
+
 /* It was killed while it opened its device once more: what it told stands. */
 static void test_a_device_stays_told_where_its_process_died_telling(void)
 {
@@ -409,6 +449,7 @@ int main(void)
 	RUN_TEST(test_a_failure_is_shown_with_its_device);
 	RUN_TEST(test_a_process_of_a_removed_directory_ends_with_it);
 	RUN_TEST(test_an_object_is_shown_with_its_scope);
+	RUN_TEST(test_an_object_is_no_orphan_because_its_device_was_closed);
 	RUN_TEST(test_a_device_stays_told_where_its_process_died_telling);
 	RUN_TEST(test_nothing_is_shown_that_misses_what_was_missed);
 	RUN_TEST(test_what_a_logical_id_did_is_the_chips);
