@@ -135,6 +135,34 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	distribution->changed = false;
 }
 
+static void distribution_inherit(struct ttm_chips *chips,
+	struct ttm_distribution *to, struct ttm_distribution *from)
+{
+	if (!from->histogram)
+		return;
+	if (to->histogram) {
+		hdr_add(to->histogram, from->histogram);
+		hdr_close(from->histogram);
+	} else {
+		to->histogram = from->histogram;
+	}
+	to->changed = true;
+	ttm_image_remove(chips->image, TTM_TABLE_DISTRIBUTIONS, from->row);
+	*from = (struct ttm_distribution){ NULL, 0, false };
+}
+
+void ttm_chip_inherit_distributions(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from)
+{
+	unsigned figure, kind;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		for (kind = 0; kind < 2; kind++)
+			distribution_inherit(chips,
+				&to->distributions[figure][kind],
+				&from->distributions[figure][kind]);
+}
+
 void ttm_chips_cut(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip;
@@ -152,6 +180,7 @@ void ttm_chip_resume_distribution(struct ttm_chips *chips,
 	struct ttm_chip *chip, const struct ttm_distribution_row *row)
 {
 	struct hdr_histogram *histogram;
+	uint64_t i;
 
 	if (row->figure >= TTMEM_FIGURES || row->kind > 1 ||
 		row->digits != DIGITS ||
@@ -165,8 +194,9 @@ void ttm_chip_resume_distribution(struct ttm_chips *chips,
 	}
 	if ((uint64_t)histogram->counts_len != row->counts_len)
 		return;
-	memcpy(histogram->counts, row->counts,
-		row->counts_len * sizeof(row->counts[0]));
+	/* Two that were different ones may be known as one by now. */
+	for (i = 0; i < row->counts_len; i++)
+		histogram->counts[i] += (int64_t)row->counts[i];
 	hdr_reset_internal_counters(histogram);
 	chip->distributions[row->figure][row->kind].changed = true;
 }
@@ -331,4 +361,21 @@ void ttm_chip_resume_history(struct ttm_chips *chips, struct ttm_chip *chip,
 		chips->image, table, head.self, 0, &head, sizeof(head));
 	ttm_image_set_part(chips->image, table, head.self, sizeof(head),
 		row->points, row->capacity * sizeof(row->points[0]));
+}
+
+void ttm_chip_inherit_histories(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from)
+{
+	unsigned at;
+
+	for (at = 0; at < TTM_RESOLUTIONS; at++) {
+		if (to->history_rows[at] || !from->history_rows[at])
+			continue;
+		to->history_rows[at] = from->history_rows[at];
+		from->history_rows[at] = 0;
+		ttm_image_set_part(chips->image, resolutions[at].table,
+			to->history_rows[at],
+			offsetof(struct ttm_history_row, device), &to->row,
+			sizeof(to->row));
+	}
 }
