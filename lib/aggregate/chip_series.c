@@ -83,7 +83,8 @@ static void counts_describe(
 		if (wanted[i] < 1)
 			wanted[i] = 1;
 	}
-	for (i = 0; i < histogram->counts_len; i++) {
+	for (i = 0; i < histogram->counts_len && seen < histogram->total_count;
+		i++) {
 		if (!histogram->counts[i])
 			continue;
 		value = hdr_value_at_index(histogram, i);
@@ -106,6 +107,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	struct ttm_distribution
 		*distribution = &chip->distributions[figure][kind];
 	struct hdr_histogram *histogram = distribution->histogram;
+	const size_t head = offsetof(struct ttm_distribution_row, counts);
 	struct ttm_distribution_row row;
 
 	if (!distribution->row)
@@ -115,7 +117,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 		chips->memory_errors++;
 		return;
 	}
-	memset(&row, 0, sizeof(row));
+	memset(&row, 0, head);
 	row.device = chip->row;
 	row.figure = figure;
 	row.kind = kind;
@@ -126,12 +128,13 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	row.highest = unsigned_of(histogram->highest_trackable_value);
 	row.digits = DIGITS;
 	row.counts_len = (uint64_t)histogram->counts_len;
+	ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
+		distribution->row, 0, &row, head);
 	/* Else nobody can go on with them. */
 	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
-		memcpy(row.counts, histogram->counts,
+		ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
+			distribution->row, head, histogram->counts,
 			row.counts_len * sizeof(row.counts[0]));
-	ttm_image_set(
-		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row, &row);
 	distribution->changed = false;
 }
 
