@@ -253,6 +253,50 @@ void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to)
 	*place = to;
 }
 
+void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to)
+{
+	if (*place)
+		(*place)->heir = to->row;
+	ttm_chip_point(place, to);
+}
+
+/* Who has to be meant by it from now on, if nobody uses it; NULL: nobody. */
+static struct ttm_chip *heir_of(struct ttm_chips *chips, struct ttm_chip *chip)
+{
+	struct ttm_chip *heir = NULL;
+
+	if (chip->users)
+		return NULL;
+	if (chip->total.identity == TTM_IDENTITY_PCI)
+		heir = chip_by_address(chips, chip->total.facts.pci_address);
+	else if (chip->total.identity == TTM_IDENTITY_LOGICAL)
+		heir = ttm_chip_of_row(chips, chip->heir);
+	return heir != chip ? heir : NULL;
+}
+
+bool ttm_chips_settle(struct ttm_chips *chips)
+{
+	struct ttm_chip *chip, *heir;
+	bool moved = false;
+
+	for (chip = chips->first; chip; chip = chip->next) {
+		heir = heir_of(chips, chip);
+		if (!heir)
+			continue;
+		ttm_chip_inherit_distributions(chips, heir, chip);
+		/* By a logical id it may have been several. */
+		if (chip->total.identity == TTM_IDENTITY_PCI) {
+			ttm_chip_inherit_histories(chips, heir, chip);
+			ttm_chip_resume_peaks(heir, &chip->total);
+			heir->claimed |= chip->claimed;
+			if (heir->total.logical == TTMEM_UNKNOWN)
+				heir->total.logical = chip->total.logical;
+		}
+		moved = true;
+	}
+	return moved;
+}
+
 static void chip_free(struct ttm_chip *chip)
 {
 	unsigned figure, kind;
@@ -288,8 +332,8 @@ static void chip_hide(struct ttm_chips *chips, struct ttm_chip *chip)
 }
 
 /*
- * One that was known by its logical id until somebody told more was never a device
- * of its own, and one that only the driver told of goes with it. And nobody shall
+ * One that was known by its logical id, or its address, until somebody told more was
+ * never a device of its own, and one that only the driver told of goes with it. And nobody shall
  * fill our memory by making up chips.
  */
 static void unused_drop(struct ttm_chips *chips)
@@ -302,7 +346,8 @@ static void unused_drop(struct ttm_chips *chips)
 	for (at = &chips->first; (chip = *at);) {
 		if (chip->users ||
 			(chip->claimed && unused <= UNUSED_MOST &&
-				chip->total.identity != TTM_IDENTITY_LOGICAL)) {
+				chip->total.identity != TTM_IDENTITY_LOGICAL &&
+				!heir_of(chips, chip))) {
 			at = &chip->next;
 			continue;
 		}

@@ -36,6 +36,7 @@ struct ttm_chip {
 	bool changed;
 	bool shares_changed; /* headroom, label: to be looked up again */
 	bool claimed;        /* a process, or a predecessor, told of it */
+	uint64_t heir;       /* row of the one that its last share went to */
 	uint64_t history_rows[TTM_RESOLUTIONS];
 	uint64_t dram_max[TTM_RESOLUTIONS]; /* since the last point */
 	uint64_t l1_max[TTM_RESOLUTIONS];
@@ -88,6 +89,15 @@ struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
  */
 void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to);
 
+/* The same for a share that has told more: a chip that was never one of its own. */
+void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to);
+
+/*
+ * Whoever is known better by now has the past of what it was known as before. True
+ * if there was any: it has to be in the same publication as what is dropped there.
+ */
+bool ttm_chips_settle(struct ttm_chips *chips);
+
 /* A share said `before` (NULL: nothing) and says `now` (NULL: is gone). */
 void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,
 	const struct ttm_share_row *now);
@@ -100,6 +110,13 @@ void ttm_chips_publish(struct ttm_chips *chips);
 /* Costs a few ns. Values beyond the range count as its end. */
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value);
+
+/* Those of `from` are those of `to`, and no longer its own. */
+void ttm_chip_inherit_distributions(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from);
+/* The same for histories, where `to` has none. */
+void ttm_chip_inherit_histories(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from);
 
 /* The distributions that changed into the image. */
 void ttm_chips_cut(struct ttm_chips *chips);

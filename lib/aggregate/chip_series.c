@@ -83,7 +83,8 @@ static void counts_describe(
 		if (wanted[i] < 1)
 			wanted[i] = 1;
 	}
-	for (i = 0; i < histogram->counts_len; i++) {
+	for (i = 0; i < histogram->counts_len && seen < histogram->total_count;
+		i++) {
 		if (!histogram->counts[i])
 			continue;
 		value = hdr_value_at_index(histogram, i);
@@ -106,6 +107,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	struct ttm_distribution
 		*distribution = &chip->distributions[figure][kind];
 	struct hdr_histogram *histogram = distribution->histogram;
+	const size_t head = offsetof(struct ttm_distribution_row, counts);
 	struct ttm_distribution_row row;
 
 	if (!distribution->row)
@@ -115,7 +117,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 		chips->memory_errors++;
 		return;
 	}
-	memset(&row, 0, sizeof(row));
+	memset(&row, 0, head);
 	row.device = chip->row;
 	row.figure = figure;
 	row.kind = kind;
@@ -126,13 +128,42 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	row.highest = unsigned_of(histogram->highest_trackable_value);
 	row.digits = DIGITS;
 	row.counts_len = (uint64_t)histogram->counts_len;
+	ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
+		distribution->row, 0, &row, head);
 	/* Else nobody can go on with them. */
 	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
-		memcpy(row.counts, histogram->counts,
+		ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
+			distribution->row, head, histogram->counts,
 			row.counts_len * sizeof(row.counts[0]));
-	ttm_image_set(
-		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row, &row);
 	distribution->changed = false;
+}
+
+static void distribution_inherit(struct ttm_chips *chips,
+	struct ttm_distribution *to, struct ttm_distribution *from)
+{
+	if (!from->histogram)
+		return;
+	if (to->histogram) {
+		hdr_add(to->histogram, from->histogram);
+		hdr_close(from->histogram);
+	} else {
+		to->histogram = from->histogram;
+	}
+	to->changed = true;
+	ttm_image_remove(chips->image, TTM_TABLE_DISTRIBUTIONS, from->row);
+	*from = (struct ttm_distribution){ NULL, 0, false };
+}
+
+void ttm_chip_inherit_distributions(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from)
+{
+	unsigned figure, kind;
+
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		for (kind = 0; kind < 2; kind++)
+			distribution_inherit(chips,
+				&to->distributions[figure][kind],
+				&from->distributions[figure][kind]);
 }
 
 void ttm_chips_cut(struct ttm_chips *chips)
@@ -152,6 +183,7 @@ void ttm_chip_resume_distribution(struct ttm_chips *chips,
 	struct ttm_chip *chip, const struct ttm_distribution_row *row)
 {
 	struct hdr_histogram *histogram;
+	uint64_t i;
 
 	if (row->figure >= TTMEM_FIGURES || row->kind > 1 ||
 		row->digits != DIGITS ||
@@ -165,8 +197,9 @@ void ttm_chip_resume_distribution(struct ttm_chips *chips,
 	}
 	if ((uint64_t)histogram->counts_len != row->counts_len)
 		return;
-	memcpy(histogram->counts, row->counts,
-		row->counts_len * sizeof(row->counts[0]));
+	/* Two that were different ones may be known as one by now. */
+	for (i = 0; i < row->counts_len; i++)
+		histogram->counts[i] += (int64_t)row->counts[i];
 	hdr_reset_internal_counters(histogram);
 	chip->distributions[row->figure][row->kind].changed = true;
 }
@@ -331,4 +364,21 @@ void ttm_chip_resume_history(struct ttm_chips *chips, struct ttm_chip *chip,
 		chips->image, table, head.self, 0, &head, sizeof(head));
 	ttm_image_set_part(chips->image, table, head.self, sizeof(head),
 		row->points, row->capacity * sizeof(row->points[0]));
+}
+
+void ttm_chip_inherit_histories(
+	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from)
+{
+	unsigned at;
+
+	for (at = 0; at < TTM_RESOLUTIONS; at++) {
+		if (to->history_rows[at] || !from->history_rows[at])
+			continue;
+		to->history_rows[at] = from->history_rows[at];
+		from->history_rows[at] = 0;
+		ttm_image_set_part(chips->image, resolutions[at].table,
+			to->history_rows[at],
+			offsetof(struct ttm_history_row, device), &to->row,
+			sizeof(to->row));
+	}
 }

@@ -129,6 +129,10 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 			if (r)
 				return r;
 		}
+		/* The close that made it so may be in a lane that is behind. */
+		if (ttm_item_is_live(&item) &&
+			item.epoch != process->model.shares[item.device].epoch)
+			process->devices_wanted = true;
 		ttm_apply(&process->model, slot, &item, false);
 		break;
 	case TTM_RECORD_DISPATCH:
@@ -476,6 +480,20 @@ int ttm_drain(struct ttm_process *process, uint64_t now_ns,
 	if (most)
 		process->last_event_ns = now_ns;
 	return most > INT32_MAX ? INT32_MAX : (int)most;
+}
+
+int ttm_drain_owed(struct ttm_process *process, uint64_t now_ns,
+	struct ttm_drain_stats *stats)
+{
+	int r;
+
+	if (!process->scan_wanted)
+		return 0;
+	process->scanned_ns = 0;
+	r = slots_scan_if_wanted(process, now_ns, stats);
+	if (!r && process->devices_wanted)
+		r = ttm_drain_devices(process);
+	return r;
 }
 
 int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,

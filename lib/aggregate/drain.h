@@ -45,6 +45,13 @@ int ttm_drain(struct ttm_process *process, uint64_t now_ns,
 	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats);
 
 /*
+ * The scan that was put off, if there is one: without it the mirror has neither what
+ * was missed nor what came before it, and is not to be shown. Errors as above.
+ */
+int ttm_drain_owed(struct ttm_process *process, uint64_t now_ns,
+	struct ttm_drain_stats *stats);
+
+/*
  * The last round for a dead process: everything anew, the live set exactly the
  * slots. Errors as above.
  */

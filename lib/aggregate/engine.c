@@ -372,6 +372,8 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	int r;
 
 	processes_output(engine, now_ns);
+	if (ttm_chips_settle(&output->chips))
+		cut_take(engine, now_ns);
 	ttm_output_chips(output);
 	ttm_chips_publish(&output->chips);
 	ttm_engine_health(engine);

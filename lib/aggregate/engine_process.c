@@ -261,6 +261,11 @@ static int process_retire(
 	struct ttm_retirees *retirees = process->attached->directory->retirees;
 	int r;
 
+	/* It was removed before there was one, and there is no place for it now. */
+	if (!retirees && ttm_directory_is_gone(process->attached->directory)) {
+		ttm_output_forget(&engine->output, process);
+		return 0;
+	}
 	if (!retirees)
 		return -EACCES;
 	/* The file could not be read when it began, and has it all the same. */
@@ -304,7 +309,9 @@ static uint64_t process_end(struct ttm_engine *engine,
 	}
 	segment_remove(engine, attached);
 	attached_drop(engine, attached);
-	r = ttm_retirees_trim(attached->directory->retirees, &engine->output);
+	if (attached->directory->retirees)
+		r = ttm_retirees_trim(
+			attached->directory->retirees, &engine->output);
 	if (r < 0)
 		engine->retire_errors++;
 	return UINT64_MAX;
@@ -368,7 +375,9 @@ void ttm_engine_process_output(struct ttm_engine *engine,
 		process->changed = false;
 		return;
 	}
-	r = ttm_output_process(&engine->output, process, now_ns, false);
+	r = ttm_drain_owed(process, now_ns, &engine->stats);
+	if (!r)
+		r = ttm_output_process(&engine->output, process, now_ns, false);
 	if (r < 0)
 		process_error(engine, process, r);
 }

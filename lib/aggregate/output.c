@@ -183,7 +183,7 @@ static void part_move(
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
-	ttm_chip_point(&part->chip, chip);
+	ttm_chip_move(&part->chip, chip);
 	output->changed = true;
 }
 
@@ -358,6 +358,7 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 		output->memory_errors++;
 		return -ENOMEM;
 	}
+	process->names_looked = false;
 	r = counters_read(process, now_ns, whole);
 	if (r < 0)
 		return r;

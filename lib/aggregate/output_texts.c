@@ -6,9 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/drain_state.h"
 #include "shm/atomics.h"
 
 /* -- scope names ------------------------------------------------------------- */
+
+/*
+ * What names it may be newer than what is known of the file: counters, and with them
+ * its extents, are not read each time. Once for all, for a process may name anything.
+ */
+static int name_read(
+	struct ttm_process *process, uint32_t id, struct ttm_name *ret_name)
+{
+	int r = ttm_source_name(&process->source, id, ret_name);
+
+	if (r != -ENOENT || process->names_looked)
+		return r;
+	process->names_looked = true;
+	r = ttm_drain_refresh_extents(process);
+	return r < 0 ? r : ttm_source_name(&process->source, id, ret_name);
+}
 
 static uint64_t name_add(
 	struct ttm_output *output, struct ttm_process *process, uint32_t id)
@@ -20,7 +37,7 @@ static uint64_t name_add(
 
 	/* pairs(name-text): acquire, with name_write: the tail of the lane whose
 	 * record told of this name was loaded before. */
-	r = ttm_source_name(&process->source, id, &name);
+	r = name_read(process, id, &name);
 	if (r == -EPROTO)
 		process->faulty = true;
 	if (r < 0)

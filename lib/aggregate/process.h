@@ -75,6 +75,7 @@ struct ttm_process {
 	bool texts_wanted;    /* marks and failures */
 	bool counters_wanted; /* something happened since they were read */
 	bool changed;         /* since publish looked */
+	bool names_looked;    /* publish looked for new extents of names */
 
 	struct ttm_source source;
 	struct ttm_model model;

@@ -40,6 +40,10 @@ static void devices_resume(struct ttm_engine *engine)
 	struct ttm_chip *chip;
 	size_t i;
 
+	/* All of them first: what an address alone means, the others decide. */
+	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++)
+		if (rows[i].self)
+			chip_resumed(engine, rows[i].self);
 	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++) {
 		if (!rows[i].self)
 			continue;

@@ -94,6 +94,12 @@ static void flows_add(struct ttm_share_row *sum,
 	}
 }
 
+/* Who tells less of a chip may mean another one when more of them are known. */
+static uint64_t identity_told(const struct ttm_device_facts *facts)
+{
+	return facts->known & (TTM_FACT_CHIP_ID | TTM_FACT_PCI_ADDRESS);
+}
+
 static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
 	struct ttm_chip *chip, const struct ttm_retiree_share *like)
 {
@@ -101,7 +107,9 @@ static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
 	uint32_t i;
 
 	for (i = 0; i < retirees->base_len; i++)
-		if (base[i].chip == chip)
+		if (base[i].chip == chip &&
+			identity_told(&base[i].facts) ==
+				identity_told(&like->facts))
 			return &base[i];
 	base = realloc(base, (retirees->base_len + 1u) * sizeof(*base));
 	if (!base)
@@ -151,6 +159,22 @@ static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
 	}
 }
 
+/*
+ * The first that was dropped may have known less of the chip, but not of which one it
+ * is. What nobody told is nothing to remember.
+ */
+static void base_facts(const struct ttm_retiree_share *base,
+	struct ttm_device_facts *ret_facts)
+{
+	const struct ttm_device_row *total = &base->chip->total;
+
+	*ret_facts = base->facts;
+	if (identity_told(&base->facts) != identity_told(&total->facts))
+		return;
+	*ret_facts = total->facts;
+	ret_facts->known &= ~total->by_board;
+}
+
 static int base_entry(const struct ttm_retirees *retirees,
 	struct ttm_retired_entry *ret_entry)
 {
@@ -168,11 +192,7 @@ static int base_entry(const struct ttm_retirees *retirees,
 		const struct ttm_retiree_share *base = &retirees->base[i];
 
 		ret_entry->shares[i].row = base->published;
-		/* The first that was dropped may have known less of the chip. */
-		ret_entry->shares[i].facts = base->chip->total.identity ==
-				TTM_IDENTITY_LOGICAL ?
-			base->facts :
-			base->chip->total.facts;
+		base_facts(base, &ret_entry->shares[i].facts);
 	}
 	return r;
 }
@@ -465,7 +485,7 @@ static void share_assign(
 		return;
 	ttm_chip_count(share->chip, &share->published, NULL);
 	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
-	ttm_chip_point(&share->chip, chip);
+	ttm_chip_move(&share->chip, chip);
 	share->published.device = chip->row;
 	ttm_chip_count(chip, NULL, &share->published);
 	ttm_chip_rates_skip(chip, &share->published, 1);

@@ -22,7 +22,6 @@
 #define ENTRIES_MAX 65536u
 #define REFUSALS_LOGGED_MAX 10u
 #define TOLD_EVERY_NS (60 * TTM_SECOND_NS)
-#define ALLOCATION_TRIES 3
 #define CHANGE_SETTLES_NS 100000000ull
 
 /* -- names -------------------------------------------------------------------- */
@@ -162,47 +161,34 @@ static bool read_all(int fd, void *ret_bytes, size_t size, uint64_t off)
 	return true;
 }
 
-static uint64_t words_count(const uint32_t *words, size_t words_len)
+static bool word_is_in_use(uint32_t word)
 {
-	uint64_t extents = 0;
-	size_t i;
+	uint32_t type = TTM_EXTENT_TYPE(word);
 
-	for (i = 0; i < words_len; i++) {
-		uint32_t type = TTM_EXTENT_TYPE(words[i]);
-
-		extents += type != TTM_EXTENT_UNUSED &&
-			type != TTM_EXTENT_CLAIMED;
-	}
-	return extents;
+	return type != TTM_EXTENT_UNUSED && type != TTM_EXTENT_CLAIMED;
 }
 
 /*
  * The extents in use are allocated; those that were given back, or never made, need
- * not be. Again, because a process that ends gives back between our two looks.
+ * not be. A process that grows has allocated an extent before it says so, and one that
+ * ends gives it back after: what is in use before and after the look has to be there.
  */
 static bool file_is_allocated(int fd)
 {
-	uint32_t words[512];
-	uint64_t extents;
+	uint32_t before[TTM_EXTENTS_MAX], after[TTM_EXTENTS_MAX];
+	uint64_t extents = 0;
 	struct stat st;
-	size_t at;
-	int tries;
+	size_t i;
 
-	for (tries = 0; tries < ALLOCATION_TRIES; tries++) {
-		extents = 0;
-		for (at = 0; at < TTM_EXTENTS_MAX; at += 512) {
-			if (!read_all(fd, words, sizeof(words),
-				    TTM_DIRECTORY_OFF + 4 * at))
-				return false;
-			extents += words_count(words, 512);
-		}
-		if (fstat(fd, &st) < 0)
-			return false;
-		if ((uint64_t)st.st_blocks * 512 >=
-			TTM_EXTENTS_OFF + extents * TTM_EXTENT_SIZE)
-			return true;
-	}
-	return false;
+	if (!read_all(fd, before, sizeof(before), TTM_DIRECTORY_OFF) ||
+		fstat(fd, &st) < 0 ||
+		!read_all(fd, after, sizeof(after), TTM_DIRECTORY_OFF))
+		return false;
+	for (i = 0; i < TTM_EXTENTS_MAX; i++)
+		extents += word_is_in_use(before[i]) &&
+			word_is_in_use(after[i]);
+	return (uint64_t)st.st_blocks * 512 >=
+		TTM_EXTENTS_OFF + extents * TTM_EXTENT_SIZE;
 }
 
 static void attached_fill(struct ttm_attached *attached, uint64_t file_size)

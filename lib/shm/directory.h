@@ -91,7 +91,7 @@ bool ttm_directory_is_served(int directory_fd);
  * somebody's to read: served; or who served was killed, for then another one is on
  * his way; or served in the process's time, so that its figures were seen, and are
  * missed if it takes them along. Also where root's ttmemd has yet to see that the
- * directory is there.
+ * directory is there, or that nobody else serves it any more.
  */
 bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns);
 

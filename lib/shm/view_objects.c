@@ -66,8 +66,8 @@ static int chunk_make(const struct ttm_view *view, struct chunk *ret_chunk)
 	if (c.rows_max == 0)
 		c.rows_max = 1;
 	c.raw = malloc(c.rows_max * c.stride);
-	c.once = calloc(c.rows_max, sizeof(*c.once));
-	c.again = calloc(c.rows_max, sizeof(*c.again));
+	c.once = malloc(c.rows_max * sizeof(*c.once));
+	c.again = malloc(c.rows_max * sizeof(*c.again));
 	if (!c.raw || !c.once || !c.again) {
 		chunk_free(&c);
 		return -ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine beside what a watch may bring it: whatever that is, it goes on. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,32 @@ static void test_a_directory_that_is_gone_stays_while_anything_is_in_it(void)
 	attached->vanished = 1;
 	look();
 	look();
+	TEST_ASSERT_EQUAL_UINT64(1, directory->released);
+	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
+}
+
+/* Its file of retired ones could not be had, and now there is no place for one. */
+static void test_a_process_of_a_removed_directory_ends_with_it(void)
+{
+	struct ttm_directory *directory = directory_add();
+	char path[] = "/dev/shm/ttmem-test.removed.XXXXXX";
+	struct ttm_attached *attached;
+
+	TEST_ASSERT_NOT_NULL(mkdtemp(path));
+	directory->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	TEST_ASSERT_TRUE(directory->fd >= 0);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	attached = attached_add(directory, drained_copy(test_segment_path()));
+	look();
+	TEST_ASSERT_NOT_NULL(attached->process);
+	TEST_ASSERT_EQUAL_INT(0, rmdir(path));
+	directory->gone = 1;
+	attached->fate = TTM_FATE_DEAD;
+	look();
+	look();
+	TEST_ASSERT_EQUAL_UINT64(0, engine->attached);
+	TEST_ASSERT_EQUAL_UINT64(0, engine->retire_errors);
+	ttm_engine_directories(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	TEST_ASSERT_EQUAL_UINT64(1, directory->released);
 	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
 }
@@ -248,6 +275,167 @@ static void test_a_failure_is_shown_with_its_device(void)
 			->share);
 }
 
+/* A process whose counters take long to read has names before they are read again. */
+static void test_an_object_is_shown_with_its_scope(void)
+{
+	struct ttm_attached *attached;
+
+	chip_use(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	attached->process->counters_cost_ns = 1ull << 56;
+	ttmem_scope_push("the first name", 0);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	ttmem_scope_pop();
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(2, attached->process->model.live_objects);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_NAMES));
+}
+
+static void *allocates(void *unused)
+{
+	ttmem_alloc(0, TTMEM_DRAM, 9, 0, 100);
+	return unused;
+}
+
+/* A thread allocates after another has closed the device, whose tail was read before. */
+static void test_an_object_is_no_orphan_because_its_device_was_closed(void)
+{
+	struct ttm_lane_control before;
+	const struct ttm_share_row *share;
+	struct ttm_attached *attached;
+	pthread_t thread;
+
+	chip_open(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	attached->process->counters_cost_ns = 1ull << 56;
+	TEST_ASSERT_EQUAL_INT64(sizeof(before),
+		pread(attached->fd, &before, sizeof(before), TTM_LANES_OFF));
+	ttmem_device_close(0);
+	TEST_ASSERT_EQUAL_INT(
+		0, pthread_create(&thread, NULL, allocates, NULL));
+	TEST_ASSERT_EQUAL_INT(0, pthread_join(thread, NULL));
+	copy_refresh(attached, 0, 1u << 24);
+	TEST_ASSERT_EQUAL_INT64(sizeof(before),
+		pwrite(attached->fd, &before, sizeof(before), TTM_LANES_OFF));
+	attached->process->due_ns = 0;
+	look();
+	share = ttm_image_row(engine->output.image, TTM_TABLE_SHARES,
+		attached->process->parts[0]->row);
+	TEST_ASSERT_NOT_NULL(share);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, share->figures[TTMEM_FIGURE_DRAM].orphaned_objects);
+	TEST_ASSERT_EQUAL_UINT64(
+		1, share->figures[TTMEM_FIGURE_DRAM].live_objects);
+}
+
+/* It was killed while it opened its device once more: what it told stands. */
+static void test_a_device_stays_told_where_its_process_died_telling(void)
+{
+	uint64_t seq_off = TTM_DEVICES_OFF + offsetof(struct ttm_device, seq);
+	struct ttm_attached *attached;
+	uint64_t odd = 3;
+
+	chip_use(0, 17, 0x100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	TEST_ASSERT_EQUAL_INT64(sizeof(odd),
+		pwrite(attached->fd, &odd, sizeof(odd), (off_t)seq_off));
+	attached->fate = TTM_FATE_DEAD;
+	look();
+	TEST_ASSERT_NOT_NULL(attached->process->parts[0]->chip);
+	TEST_ASSERT_EQUAL_UINT64(TTM_IDENTITY_CHIP,
+		attached->process->parts[0]->chip->total.identity);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+}
+
+/* So soon after the last scan none is due; but what is shown has to be. */
+static void test_nothing_is_shown_that_misses_what_was_missed(void)
+{
+	const struct ttm_share_row *share;
+	struct ttm_attached *attached;
+	unsigned i;
+
+	chip_open(0, 17, 0x100);
+	for (i = 0; i < 100; i++)
+		ttmem_alloc(0, TTMEM_DRAM, i, 0, 100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	for (i = 0; i < 100; i++)
+		ttmem_free(0, TTMEM_DRAM, i);
+	for (i = 0; i < TTM_LANE_RECORDS; i++) {
+		ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+		ttmem_free(0, TTMEM_DRAM, 1);
+	}
+	copy_refresh(attached, 0, 1u << 24);
+	attached->process->due_ns = 0;
+	attached->process->scanned_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	look();
+	TEST_ASSERT_TRUE(attached->process->missed > 0);
+	share = ttm_image_row(engine->output.image, TTM_TABLE_SHARES,
+		attached->process->parts[0]->row);
+	TEST_ASSERT_NOT_NULL(share);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, share->figures[TTMEM_FIGURE_DRAM].live_objects);
+}
+
+/* -- who is known better by now --------------------------------------------------- */
+
+/* What records told of a figure of all devices, as it is published. */
+static uint64_t distribution_total(unsigned figure)
+{
+	const struct ttm_distribution_row *row;
+	uint64_t total = 0;
+	size_t i;
+
+	for (i = 0; i <
+		ttm_image_len(engine->output.image, TTM_TABLE_DISTRIBUTIONS);
+		i++) {
+		row = ttm_image_at(
+			engine->output.image, TTM_TABLE_DISTRIBUTIONS, i);
+		if (row->self && row->figure == figure &&
+			row->kind == TTM_DISTRIBUTION_BYTES)
+			total += row->total;
+	}
+	return total;
+}
+
+static void tells_more(uint64_t pci_first)
+{
+	struct ttm_attached *attached;
+
+	if (pci_first != TTMEM_UNKNOWN)
+		chip_open(0, TTMEM_UNKNOWN, pci_first);
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
+	attached = attached_add(
+		directory_add(), drained_copy(test_segment_path()));
+	look();
+	ttm_chips_tick(&engine->output.chips, 1);
+	TEST_ASSERT_EQUAL_UINT64(1, distribution_total(TTMEM_FIGURE_DRAM));
+	chip_open(0, 17, 0x100);
+	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 100);
+	look_at_all(attached);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(2, distribution_total(TTMEM_FIGURE_DRAM));
+	TEST_ASSERT_EQUAL_UINT64(
+		17, attached->process->parts[0]->chip->total.facts.chip_id);
+}
+
+static void test_what_a_logical_id_did_is_the_chips(void)
+{
+	tells_more(TTMEM_UNKNOWN);
+}
+
+static void test_what_an_address_did_is_the_chips(void)
+{
+	tells_more(0x100);
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_HISTORY_1S));
+}
+
 int main(void)
 {
 	int failed;
@@ -259,6 +447,13 @@ int main(void)
 	RUN_TEST(test_a_device_is_shown_once_it_is_told);
 	RUN_TEST(test_the_first_record_finds_what_was_told_before_it);
 	RUN_TEST(test_a_failure_is_shown_with_its_device);
+	RUN_TEST(test_a_process_of_a_removed_directory_ends_with_it);
+	RUN_TEST(test_an_object_is_shown_with_its_scope);
+	RUN_TEST(test_an_object_is_no_orphan_because_its_device_was_closed);
+	RUN_TEST(test_a_device_stays_told_where_its_process_died_telling);
+	RUN_TEST(test_nothing_is_shown_that_misses_what_was_missed);
+	RUN_TEST(test_what_a_logical_id_did_is_the_chips);
+	RUN_TEST(test_what_an_address_did_is_the_chips);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;

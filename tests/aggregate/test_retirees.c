@@ -485,6 +485,68 @@ static void test_what_was_dropped_follows_its_chip(void)
 				0, chip->total.figures[0].alloc_objects);
 }
 
+/* With one share, of an object: some tell the chip, some its address alone. */
+static void commit_told(struct ttm_retired *file, uint64_t uuid, uint64_t known)
+{
+	struct ttm_retired_head lens = { .kind = TTM_RETIRED_PROCESS,
+		.shares_len = 1 };
+	struct ttm_retired_entry entry;
+
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_entry_new(&lens, &entry));
+	memcpy(entry.process->uuid, &uuid, sizeof(uuid));
+	entry.shares[0].facts.known = known;
+	entry.shares[0].facts.pci_address = 1;
+	entry.shares[0].facts.chip_id = known & TTM_FACT_CHIP_ID ? 42 : 0;
+	entry.shares[0].row.headroom = TTM_HEADROOM_UNKNOWN;
+	entry.shares[0].row.figures[0].alloc_objects = 1;
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_commit(file, &entry));
+	ttm_retired_entry_free(&entry);
+}
+
+static uint64_t allocated_of(uint64_t identity, uint64_t chip_id)
+{
+	const struct ttm_chip *chip;
+	uint64_t sum = 0;
+
+	for (chip = output.chips.first; chip; chip = chip->next)
+		if (chip->total.identity == identity &&
+			chip->total.facts.chip_id == chip_id)
+			sum += chip->total.figures[0].alloc_objects;
+	return sum;
+}
+
+/* Another chip turns up at that address: who told the address alone means neither. */
+static void test_who_told_the_chip_stays_there_when_dropped(void)
+{
+	struct ttm_device_facts facts = {
+		.known = TTM_FACT_CHIP_ID | TTM_FACT_PCI_ADDRESS,
+		.chip_id = 43,
+		.pci_address = 1,
+	};
+	struct ttm_retired *file = file_open();
+	unsigned i;
+
+	for (i = 1; i <= 2400; i++)
+		commit_told(file, i,
+			i % 3 == 1 ? TTM_FACT_PCI_ADDRESS :
+				     TTM_FACT_PCI_ADDRESS | TTM_FACT_CHIP_ID);
+	ttm_retired_close(&file);
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	ttm_retirees_assign(retirees, &output);
+	TEST_ASSERT_EQUAL_UINT64(2400, allocated_of(TTM_IDENTITY_CHIP, 42));
+	TEST_ASSERT_EQUAL_INT(0, ttm_retirees_trim(retirees, &output));
+	TEST_ASSERT_EQUAL_UINT64(2400, allocated_of(TTM_IDENTITY_CHIP, 42));
+	for (i = 0; i < 2; i++) {
+		ttm_chip_get(&output.chips, &facts, 0);
+		ttm_retirees_assign(retirees, &output);
+		TEST_ASSERT_EQUAL_UINT64(
+			1600, allocated_of(TTM_IDENTITY_CHIP, 42));
+		TEST_ASSERT_EQUAL_UINT64(
+			800, allocated_of(TTM_IDENTITY_PCI, 0));
+		restart();
+	}
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -498,5 +560,6 @@ int main(void)
 	RUN_TEST(test_one_uuid_twice_is_kept_apart);
 	RUN_TEST(test_a_file_that_cannot_be_loaded_counts_for_nothing);
 	RUN_TEST(test_what_was_dropped_follows_its_chip);
+	RUN_TEST(test_who_told_the_chip_stays_there_when_dropped);
 	return UNITY_END();
 }

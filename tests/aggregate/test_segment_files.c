@@ -5,8 +5,9 @@
  */
 #include "aggregate/watching.h"
 
-#include <sys/un.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "shm/checksum.h"
 #include "shm/identity.h"
@@ -113,6 +114,38 @@ static void quarantines(const char *reason)
 	TEST_ASSERT_NOT_NULL(attached);
 	TEST_ASSERT_EQUAL_STRING(reason, attached->reason);
 	TEST_ASSERT_EQUAL_UINT64(TTM_FATE_UNKNOWN, watching_fate(attached));
+}
+
+/* -- a process that ends at this moment -------------------------------------------- */
+
+/* It gives back an extent each time that somebody has read which ones there are. */
+static int giving_fd = -1;
+static uint32_t giving_next;
+
+ssize_t giving_pread(int fd, void *bytes, size_t size, off_t off) __asm__(
+	"pread64");
+
+static void extent_give_back(int fd, uint32_t extent)
+{
+	uint32_t word = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
+	off_t at = (off_t)(TTM_DIRECTORY_OFF + 4 * extent);
+
+	if (pwrite(fd, &word, sizeof(word), at) != sizeof(word))
+		abort();
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)TTM_EXTENTS_OFF + extent * (off_t)TTM_EXTENT_SIZE,
+		    TTM_EXTENT_SIZE) < 0)
+		abort();
+}
+
+ssize_t giving_pread(int fd, void *bytes, size_t size, off_t off)
+{
+	ssize_t n = syscall(SYS_pread64, fd, bytes, size, off);
+	off_t end = (off_t)(TTM_DIRECTORY_OFF + 4 * TTM_EXTENTS_MAX);
+
+	if (giving_fd >= 0 && giving_next && off + n == end)
+		extent_give_back(giving_fd, --giving_next);
+	return n;
 }
 
 /* -- tests -------------------------------------------------------------------- */
@@ -378,6 +411,30 @@ static void test_lost_ones_are_read(void)
 	close(fd);
 }
 
+static void test_one_that_gives_back_its_lanes_is_attached(void)
+{
+	struct ttm_attached *attached;
+	uint32_t words[20], i;
+	char path[300];
+	int fd = segment_make(PID, path, sizeof(path));
+
+	for (i = 0; i < 20; i++)
+		words[i] = TTM_EXTENT_WORD(TTM_EXTENT_LANE, i);
+	TEST_ASSERT_EQUAL_INT(sizeof(words),
+		pwrite(fd, words, sizeof(words), TTM_DIRECTORY_OFF));
+	TEST_ASSERT_EQUAL_INT(
+		0, fallocate(fd, 0, 0, TTM_EXTENTS_OFF + 20 * TTM_EXTENT_SIZE));
+	giving_fd = fd;
+	giving_next = 20;
+	watching_start(TTM_MODE_USER);
+	giving_fd = -1;
+	attached = watching_find(PID);
+	TEST_ASSERT_NOT_NULL(attached);
+	TEST_ASSERT_TRUE(giving_next < 20);
+	TEST_ASSERT_EQUAL_STRING("", attached->reason);
+	close(fd);
+}
+
 int main(void)
 {
 	int failures;
@@ -395,6 +452,7 @@ int main(void)
 	RUN_TEST(test_a_file_of_holes_is_refused);
 	RUN_TEST(test_long_names_are_refused);
 	RUN_TEST(test_extents_in_use_must_be_allocated);
+	RUN_TEST(test_one_that_gives_back_its_lanes_is_attached);
 	RUN_TEST(test_extents_given_back_need_not_be);
 	RUN_TEST(test_a_copy_under_another_name_is_quarantined);
 	RUN_TEST(test_a_broken_header_is_quarantined_until_it_has_no_name);

@@ -6,6 +6,7 @@
  * bad one may be left.
  */
 #include <fcntl.h>
+#include <hdr/hdr_histogram.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,23 @@ static void distributions_skip(void)
 			for (kind = 0; kind < 2; kind++)
 				chip->distributions[figure][kind]
 					.changed = false;
+}
+
+/* Those of earlier executions: the more there are, the longer a cut takes. */
+static void distributions_empty(void)
+{
+	struct ttm_chip *chip;
+	struct hdr_histogram *histogram;
+	unsigned figure, kind;
+
+	for (chip = host.engine->output.chips.first; chip; chip = chip->next)
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			for (kind = 0; kind < 2; kind++) {
+				histogram = chip->distributions[figure][kind]
+						    .histogram;
+				if (histogram && histogram->total_count)
+					hdr_reset(histogram);
+			}
 }
 
 static void phase_next(void)
@@ -313,10 +331,11 @@ static void bad_begin(void)
 	host.engine->watcher.record = now.input.flags & FLAG_LINES ?
 		ttm_engine_record :
 		NULL;
+	if ((now.input.flags & FLAG_CUT) == FLAG_CUT)
+		distributions_empty();
 	segment_steps();
-	if (!(now.input.flags & FLAG_UNSEALED)) {
+	if (!(now.input.flags & FLAG_UNSEALED))
 		segment_seal();
-	}
 	directory_begin(served);
 	file->before = segment_before_read;
 	attached_begin();

@@ -3,9 +3,11 @@
 """The first program of a user makes the directory that ttmemd has to see before it can
 serve it. A program that has ended by then, with nothing left, counts all the same:
 whether ttmemd was only slow, or killed meanwhile. Where it has ended in order nobody
-waits for anything, and nothing is left.
+waits for anything, and nothing is left. And a directory that another ttmemd gave up is
+as new to root's as one that was just made.
 """
 
+import os
 import signal
 import sys
 
@@ -48,9 +50,27 @@ def check_ended(place, seed):
     rounds.expect('segments', place.segments(), [])
 
 
+def check_handed_over(place, seed):
+    """The user's own ttmemd ends in order; root's has yet to see that it may serve."""
+    if os.geteuid() != 0:
+        return
+    story = rounds.Story()
+    users = rounds.Server(place, '--mode', 'user')
+    rounds.until('a publication of the user\'s', lambda: os.path.exists(
+        f'{place.own}/aggregate'))
+    roots = rounds.Server(place)
+    roots.ready()
+    roots.process.send_signal(signal.SIGSTOP)
+    users.stop()
+    first_program(place, story, seed)
+    roots.process.send_signal(signal.SIGCONT)
+    rounds.settled(place, story)
+    roots.stop()
+
+
 def check(place, seed):
     check_slow(place, seed)
-    for stage in (check_killed, check_ended):
+    for stage in (check_killed, check_ended, check_handed_over):
         with rounds.Place(place.programs) as another:
             stage(another, seed)
 
