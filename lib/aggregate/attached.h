@@ -89,7 +89,7 @@ struct ttm_attached {
 	 * saw the process gone, acquire by the drain before its last read.
 	 */
 	uint64_t fate;     /* enum ttm_fate */
-	uint64_t vanished; /* 1: its name is gone though it lives */
+	uint64_t vanished; /* 1: its name is gone */
 	uint32_t pid;      /* in ttmemd's pid namespace, 0: not known */
 	/* The watch's own. */
 	int pidfd; /* -1: none */

@@ -176,9 +176,13 @@ TTM_HINT void record_prefetch_neighbours(
 		ttm_model_prefetch_neighbours(model, slot);
 }
 
-/* Takes records `from` to `len` of those that were copied. */
+/*
+ * Takes records `from` to `len` of those that were copied. If one fails, those before
+ * it were taken: *ret_taken.
+ */
 static int records_take(struct ttm_process *process, uint32_t lane,
-	uint32_t from, uint32_t len, const struct ttm_drain_watcher *watcher)
+	uint32_t from, uint32_t len, const struct ttm_drain_watcher *watcher,
+	uint32_t *ret_taken)
 {
 	const struct ttm_model *model = &process->model;
 	bool far = ttm_model_slots(model) > SLOTS_NEAR;
@@ -195,9 +199,10 @@ static int records_take(struct ttm_process *process, uint32_t lane,
 				model, &words[i + NEIGHBOURS_AHEAD]);
 		r = record_take(process, lane, &words[i], watcher);
 	}
+	*ret_taken = i - from - (r != 0);
 	if (watcher && watcher->records)
-		watcher->records(watcher->context, process, &words[from],
-			i - from - (r != 0));
+		watcher->records(
+			watcher->context, process, &words[from], *ret_taken);
 	return r;
 }
 
@@ -211,7 +216,7 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 	struct ttm_position *position = &process->positions[lane];
 	struct ttm_lane_control control;
 	uint64_t first, from;
-	uint32_t len;
+	uint32_t len, taken;
 	int r;
 
 	if (tail - position->next > TTM_LANE_RECORDS)
@@ -244,13 +249,12 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 		from = tail;
 	if (from > first)
 		lane_miss(process, lane, from, stats);
-	r = records_take(process, lane, (uint32_t)(from - first), len, watcher);
-	if (r)
-		return r;
-	position->next = tail;
-	process->events += tail - from;
-	stats->events += tail - from;
-	return 0;
+	r = records_take(
+		process, lane, (uint32_t)(from - first), len, watcher, &taken);
+	position->next = from + taken;
+	process->events += taken;
+	stats->events += taken;
+	return r;
 }
 
 static int lane_look(struct ttm_process *process, uint32_t lane,

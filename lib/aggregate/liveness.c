@@ -267,14 +267,15 @@ void ttm_liveness_check(struct ttm_watch *watch, struct ttm_attached *attached)
 	struct stat st;
 	bool vanished;
 
-	/* relaxed: our own words */
-	if (ttm_load(&attached->fate) == TTM_FATE_DEAD)
-		return;
+	/* Also of a dead one, which may be in quarantine. */
 	vanished = fstat(attached->fd, &st) == 0 && st.st_nlink == 0;
+	/* relaxed: our own words */
 	if (vanished && !ttm_load(&attached->vanished)) {
 		ttm_store(&attached->vanished, 1); /* relaxed: for display */
 		watch->changed = true;
 	}
+	if (ttm_load(&attached->fate) == TTM_FATE_DEAD)
+		return;
 	fate = fate_judge(watch, attached, vanished);
 	watch->unheard |= fate == TTM_FATE_ALIVE && attached->pidfd < 0;
 	if (ttm_load(&attached->fate) == fate)

@@ -127,6 +127,7 @@ struct ttm_process {
 	char directory_path[TTM_PATH_SIZE];
 	char temporary_name[32]; /* "": has none */
 	char file_name[80];
+	uint32_t named; /* 1: it has it */
 
 	/* devices: entry + 1 of the low logical ids; members of meshes */
 	uint32_t device_map[TTM_DEVICES_MAX];

@@ -300,6 +300,12 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 		process = ttm_process_start_lazily();
 	if (!process)
 		return false;
+	/*
+	 * Who starts it may not have come so far, and a file without a name goes
+	 * with its process. If it cannot have one that thread finds out, too.
+	 */
+	if (!ttm_load32(&process->named)) /* relaxed: see ttm_segment_name */
+		ttm_segment_name(process);
 	if (thread_sit_down(process))
 		return true;
 	lost_without_lane(process, TTMEM_LOSS_NO_LANE, bytes);

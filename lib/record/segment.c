@@ -160,6 +160,15 @@ static int file_link(struct ttm_process *process, int directory)
 		AT_SYMLINK_FOLLOW);
 }
 
+static bool file_is_named(const struct ttm_process *process, int directory)
+{
+	struct stat st;
+
+	return fstatat(directory, process->file_name, &st,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+		st.st_ino == process->inode && st.st_dev == process->device;
+}
+
 int ttm_segment_name(struct ttm_process *process)
 {
 	int directory, r;
@@ -174,9 +183,14 @@ int ttm_segment_name(struct ttm_process *process)
 	if (directory < 0)
 		return -errno;
 	r = file_link(process, directory) < 0 ? -errno : 0;
+	if (r < 0 && file_is_named(process, directory))
+		r = 0; /* another thread was faster */
 	if (r < 0 && process->temporary_name[0])
 		unlinkat(directory, process->temporary_name, 0);
 	close(directory);
+	/* relaxed: who does not see it yet finds the name there */
+	if (r == 0)
+		ttm_store32(&process->named, 1);
 	TTM_TESTPOINT("segment named");
 	return r;
 }

@@ -16,7 +16,10 @@
 int ttm_segment_create(
 	struct ttm_process *process, const char *base, uint64_t max_bytes);
 
-/* Locks it and gives it its name. Returns 0 or a negative errno. */
+/*
+ * Locks it and gives it its name, which another thread may do at the same moment.
+ * Returns 0 or a negative errno.
+ */
 int ttm_segment_name(struct ttm_process *process);
 
 /* Drops a segment that never got a name. */

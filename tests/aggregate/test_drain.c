@@ -429,6 +429,42 @@ static void test_one_of_two_stands_where_death_came_in_between(void)
 	twins(0, 10);
 }
 
+static void records_count(void *context, struct ttm_process *process,
+	const struct ttm_words *records, uint32_t len)
+{
+	uint64_t *count = context;
+
+	(void)process;
+	(void)records;
+	*count += len;
+}
+
+/* As for lack of memory: what was taken before it is not taken again. */
+static void test_a_record_that_fails_is_the_next_one_to_be_taken(void)
+{
+	uint64_t count = 0, off, w1;
+	struct ttm_drain_watcher watcher = { .records = records_count,
+		.context = &count };
+
+	buffers(0, 20);
+	drained_close(&drained);
+	drained_open_fd(&drained, drained_copy(test_segment_path()));
+	off = drained_extent(drained.attached.fd, TTM_EXTENT_LANE, 0) +
+		10 * sizeof(struct ttm_words) + sizeof(uint64_t);
+	w1 = drained_peek(drained.attached.fd, off);
+	drained_poke(drained.attached.fd, off, w1 | (0xfull << 46));
+	drained_refuses(&drained,
+		ttm_drain(drained.process, 1, &watcher, &drained.stats));
+	TEST_ASSERT_EQUAL_UINT64(10, count);
+	TEST_ASSERT_EQUAL_UINT64(10, drained.process->events);
+	drained_poke(drained.attached.fd, off, w1);
+	TEST_ASSERT_TRUE(
+		ttm_drain(drained.process, 2, &watcher, &drained.stats) > 0);
+	TEST_ASSERT_EQUAL_UINT64(20, count);
+	TEST_ASSERT_EQUAL_UINT64(20, drained.process->events);
+	TEST_ASSERT_EQUAL_UINT64(20, drained.stats.events);
+}
+
 static void test_a_limit_on_memory_is_kept(void)
 {
 	drained_open(&drained, (buffers(0, 10), test_segment_path()));
@@ -454,6 +490,7 @@ int main(void)
 	RUN_TEST(test_lanes_that_were_given_back_are_missed);
 	RUN_TEST(test_slots_that_were_given_back_are_free);
 	RUN_TEST(test_one_of_two_stands_where_death_came_in_between);
+	RUN_TEST(test_a_record_that_fails_is_the_next_one_to_be_taken);
 	RUN_TEST(test_a_limit_on_memory_is_kept);
 	return UNITY_END();
 }

