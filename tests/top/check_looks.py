@@ -90,8 +90,7 @@ def is_plain(text):
 def check_dumb(place):
     with tops.replay(place, 'small', term='dumb') as top:
         serve.expect('status', top.status(), 0)
-        data = top.bytes_from()
-        is_plain(data.decode().replace('\r\n', '\n'))
+        is_plain(top.all_bytes().decode().replace('\r\n', '\n'))
 
 
 def check_pipe(place):
@@ -107,7 +106,7 @@ def check_terminal_without_name(place):
     for term in ('', 'no-such-terminal'):
         with tops.replay(place, 'small', term=term) as top:
             serve.expect('status', top.status(), 0)
-            is_plain(top.bytes_from().decode().replace('\r\n', '\n'))
+            is_plain(top.all_bytes().decode().replace('\r\n', '\n'))
 
 
 def check_batch(place):

@@ -35,12 +35,15 @@ set -g allow-rename off
 set -g default-shell /bin/sh
 '''
 # Runs a program and notes its pid and status in the folder $0: tmux itself loses
-# the status of one program in ten. The terminal stays as the program left it.
-RUN = '''trap : INT QUIT
+# the status of one program in ten. The terminal stays as the program left it: it
+# shows nothing of what is written behind its last byte.
+RUN = r'''trap : INT QUIT
 sh -c 'echo $$ >"$0/pid"; exec "$@"' "$0" "$@"
 echo $? >"$0/status"
+printf '\0\0\0\0\0\0\0\0'
 exec sleep 3600
 '''
+LAST = bytes(8)
 # Of the pane, as tmux knows them.
 MODES = ('alternate_on', 'cursor_flag', 'keypad_cursor_flag', 'mouse_any_flag',
          'mouse_button_flag', 'mouse_sgr_flag', 'mouse_standard_flag',
@@ -239,6 +242,15 @@ class Terminal:
         with open(self.output, 'rb') as file:
             file.seek(start)
             return file.read()
+
+    def all_bytes(self):
+        """All that a program wrote until it ended: they come a bit later."""
+        def attempt():
+            data = self.bytes_from()
+            if not data.endswith(LAST):
+                fail(f'no end of {data[-400:]!r}')
+            return data[:-len(LAST)]
+        return wait_for('its last byte', attempt)
 
     # -- what is done to it ---------------------------------------------------
 
