@@ -13,7 +13,6 @@
  */
 #define FIRST_LINES 4096u
 #define GROWTH_SHIFT 3
-#define HUGE_SIZE (2u << 20)
 #define LINES_MAX (FIRST_LINES << (3 * GROWTH_SHIFT))
 
 /* As many overflow lines again as half a part's first lines, behind those. */
@@ -38,8 +37,9 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 
 	if (!memory)
 		return NULL;
-	/* Random places in it: with large pages fewer of them are far away. */
-	if (level_size(lines) >= HUGE_SIZE) {
+	/* Random places in it: with large pages fewer of them are far away. The
+	 * first level of a small process should stay small. */
+	if (older) {
 		int error = errno;
 
 		madvise(memory, level_size(lines), MADV_HUGEPAGE);
