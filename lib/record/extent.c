@@ -250,6 +250,22 @@ void ttm_extent_abandon(
 	ttm_store32_release(&process->directory[index], TTM_EXTENT_UNUSED);
 }
 
+void *ttm_extent_move(
+	struct ttm_process *process, uint32_t index, void *extent, void *place)
+{
+	struct ttm_hold hold;
+
+	ttm_hold(&hold);
+	/* First: if another thread forks in between, its child puts private
+	 * memory there, not where something else may be by then. */
+	process->extents[index] = place;
+	if (mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
+		process->extents[index] = place = extent;
+	ttm_release(&hold);
+	return place;
+}
+
 void *ttm_extent_at(struct ttm_process *process, void **place,
 	enum ttm_extent_type type, uint32_t ordinal)
 {

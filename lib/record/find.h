@@ -104,8 +104,8 @@ static TTM_INLINE bool key_point(struct ttm_process *process,
 {
 	unsigned at;
 
-	ret_seen->entry = ttm_bucket_find(bucket, key->tag, &at);
-	if (TTM_UNLIKELY(!ret_seen->entry))
+	if (TTM_UNLIKELY(
+		    !ttm_bucket_find(bucket, key->tag, &ret_seen->entry, &at)))
 		return false;
 	ret_seen->place = &bucket->entries[at];
 	ret_seen->shared = ttm_slot_at(

@@ -33,6 +33,6 @@ void ttm_found_count_free(struct ttm_hook *hook, struct ttm_device *device,
 
 /* All of that as an operation of its own; somebody else may be faster. */
 void ttm_found_end(struct ttm_hook *hook, struct ttm_block_device *block,
-	const struct ttm_found *found, unsigned flags);
+	const struct ttm_found *found, unsigned flags, uint64_t now);
 
 #endif

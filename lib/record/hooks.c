@@ -26,12 +26,13 @@ static TTM_SLOW void put_on_each(
 	struct ttm_hook hook = ttm_hook_of(ticket);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, true, &reason);
+	uint64_t now = ttm_clock_now();
 
 	if (!mask)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, object.figure,
 			object.id);
 	while (mask)
-		ttm_object_put(&hook, ttm_mask_take(&mask), &object);
+		ttm_object_put(&hook, ttm_mask_take(&mask), &object, &now);
 }
 
 static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
@@ -40,12 +41,13 @@ static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
 	struct ttm_hook hook = ttm_hook_of(ticket);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, false, &reason);
+	uint64_t now = ttm_clock_now();
 
 	if (!mask)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
 	while (mask)
 		ttm_object_remove(
-			&hook, ttm_mask_take(&mask), figure, program, id);
+			&hook, ttm_mask_take(&mask), figure, program, id, &now);
 }
 
 /* `bytes`: what is lost if the event cannot be recorded at all. */
@@ -58,7 +60,7 @@ static TTM_INLINE void put(
 	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, bytes)))
 		return;
 	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
-		ttm_object_put(&hook, entry, object);
+		ttm_object_put(&hook, entry, object, NULL);
 	else
 		put_on_each(ttm_ticket(&hook), device, object_copy(object));
 	ttm_hook_leave(&hook);
@@ -73,7 +75,7 @@ static TTM_INLINE void object_remove(
 	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0)))
 		return;
 	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
-		ttm_object_remove(&hook, entry, figure, program, id);
+		ttm_object_remove(&hook, entry, figure, program, id, NULL);
 	else
 		remove_on_each(ttm_ticket(&hook), device, figure, program, id);
 	ttm_hook_leave(&hook);
@@ -159,7 +161,7 @@ static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
 	while (mask) {
 		entry = ttm_mask_take(&mask);
 		ttm_object_remove(&hook, entry,
-			ttm_object_kind(hook.process, entry, id), 0, id);
+			ttm_object_kind(hook.process, entry, id), 0, id, NULL);
 	}
 	ttm_hook_leave(&hook);
 }
@@ -277,7 +279,7 @@ static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	uint64_t mask;
+	uint64_t mask, now;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
@@ -285,8 +287,10 @@ static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 	if (!mask && reason == TTMEM_ANOMALY_BAD_DEVICE)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
 			program);
+	now = ttm_clock_now();
 	while (mask)
-		ttm_object_remove_program(&hook, ttm_mask_take(&mask), program);
+		ttm_object_remove_program(
+			&hook, ttm_mask_take(&mask), program, now);
 	ttm_hook_leave(&hook);
 }
 
@@ -300,15 +304,16 @@ static TTM_SLOW void cb_free_all(uint32_t device)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	uint64_t mask;
+	uint64_t mask, now;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
 	mask = ttm_device_mask(hook.process, device, false, &reason);
 	if (!mask && reason == TTMEM_ANOMALY_BAD_DEVICE)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTMEM_FIGURE_CB, 0);
+	now = ttm_clock_now();
 	while (mask)
-		ttm_object_remove_cbs(&hook, ttm_mask_take(&mask));
+		ttm_object_remove_cbs(&hook, ttm_mask_take(&mask), now);
 	ttm_hook_leave(&hook);
 }
 

@@ -11,9 +11,8 @@
  * allocation took 10 ns more. The parts of devices that are not there take address
  * space only.
  */
-#define FIRST_LINES (1u << TTM_LINE_BITS)
+#define FIRST_LINES 4096u
 #define GROWTH_SHIFT 3
-#define HUGE_SIZE (2u << 20)
 #define LINES_MAX (FIRST_LINES << (3 * GROWTH_SHIFT))
 
 /* As many overflow lines again as half a part's first lines, behind those. */
@@ -38,8 +37,9 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 
 	if (!memory)
 		return NULL;
-	/* Random places in it: with large pages fewer of them are far away. */
-	if (level_size(lines) >= HUGE_SIZE) {
+	/* Random places in it: with large pages fewer of them are far away. The
+	 * first level of a small process should stay small. */
+	if (older) {
 		int error = errno;
 
 		madvise(memory, level_size(lines), MADV_HUGEPAGE);
@@ -48,23 +48,33 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 	overflow = memory + TTM_INDEX_PARTS * lines;
 	level = (struct ttm_level *)(overflow + overflow_lines(lines));
 	level->older = older;
-	level->mask = lines - 1;
-	for (part = 0; part < TTM_INDEX_PARTS; part++)
-		level->parts[part] = memory + part * lines;
+	level->mask = (lines / 2 - 1) * sizeof(struct ttm_bucket);
+	for (part = 0; part < TTM_INDEX_PARTS; part++) {
+		level->halves[part] = (char *)(memory + part * lines);
+		level->halves[TTM_INDEX_PARTS + part] = (char *)(memory +
+			part * lines + lines / 2);
+	}
 	level->overflow = overflow;
 	level->overflow_len = overflow_lines(lines);
 	return level;
 }
 
+/* First lines of a part. */
+static uint64_t level_lines(const struct ttm_level *level)
+{
+	return 2 * (level->mask / sizeof(struct ttm_bucket) + 1);
+}
+
 static void level_drop(struct ttm_level *level)
 {
-	ttm_private_memory_drop(level->parts[0], level_size(level->mask + 1));
+	ttm_private_memory_drop(
+		level->halves[0], level_size(level_lines(level)));
 }
 
 /* True if there is a newer level than `level` now, whoever made it. */
 static bool level_add(struct ttm_process *process, struct ttm_level *level)
 {
-	uint64_t lines = (level->mask + 1) << GROWTH_SHIFT;
+	uint64_t lines = level_lines(level) << GROWTH_SHIFT;
 	struct ttm_level *newer;
 
 	if (ttm_level_newest(process) != level)

@@ -48,36 +48,39 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
  * fetch along with them. The upper bits are folded in above the lowest: ids that are
  * multiples of something, as addresses are, are spread by these.
  */
-#define TTM_LINE_BITS 12
-
-static inline uint64_t ttm_line_hash(uint64_t id, unsigned w1)
+static inline uint64_t ttm_line(uint64_t id, unsigned figure)
 {
-	uint64_t upper = id >> 12 ^ id >> 24 ^ id >> 36 ^ id >> 48;
-	uint64_t line = id + (upper << 1) + (uint64_t)(w1 >> 6) * 0x9e6u;
+	uint64_t upper = id >> 12;
 
-	return (line & ~0xfffull) | (line & 1) << (TTM_LINE_BITS - 1) |
-		(line >> 1 & 0x7ff);
+	upper ^= upper >> 12;
+	upper ^= upper >> 24;
+	return id + (upper << 1) + (uint64_t)figure * 0x9e6u;
 }
 
 /*
- * The line in each part of a level, and the part. That is chosen by the device: threads
- * with a device each would otherwise take every other line from each other's caches.
+ * The line, whose lowest bit is the half, and below it the part: these bits together
+ * are one of TTM_INDEX_HALVES. The part is chosen by the device: threads with a device
+ * each would otherwise take every other line from each other's caches.
  */
 static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned w1)
 {
-	return ttm_line_hash(id, w1) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+	return ttm_line(id, w1 >> 6) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
 }
 
 /*
  * A program's CBs are in a few chains, by the lowest bits of their ids, so that
- * destroying the program finds all of them there.
+ * destroying the program finds all of them there. Those of an even program and of an
+ * odd one are in a half each, as above, and in it the even chains before the odd.
  */
 #define TTM_PROGRAM_CHAINS 8u
 
 static inline uint64_t ttm_program_hash(
 	uint64_t program, unsigned chain, unsigned w1)
 {
-	return ttm_bucket_hash(program * TTM_PROGRAM_CHAINS + chain, w1);
+	uint64_t line = (program >> 1) * (2 * TTM_PROGRAM_CHAINS) |
+		(chain & 1) << 3 | (chain >> 1) << 1 | (program & 1);
+
+	return ttm_bucket_hash(line, w1);
 }
 
 static inline uint64_t ttm_tag(uint64_t hash)
@@ -125,8 +128,12 @@ static inline struct ttm_level *ttm_level_newest(
 static inline struct ttm_bucket *ttm_level_bucket(
 	const struct ttm_level *level, uint64_t hash)
 {
-	return &level->parts[hash % TTM_INDEX_PARTS]
-			    [hash / TTM_INDEX_PARTS & level->mask];
+	uint64_t offset = hash * (TTM_BUCKET_SIZE / TTM_INDEX_HALVES);
+
+	/* What chooses the half is below a bucket's size here. */
+	return (struct ttm_bucket *)(void
+			*)(level->halves[hash % TTM_INDEX_HALVES] +
+		(offset & level->mask));
 }
 
 #define TTM_BUCKET_ENTRIES 0x7fu /* all of them, as bits */
@@ -144,25 +151,25 @@ static inline unsigned ttm_bucket_with(
 		(const uint64_t *)(const void *)bucket, (uint32_t)(tag >> 32));
 }
 
-/* The first entry of a bucket with this tag, or 0; *ret_at is its number. */
-static inline uint64_t ttm_bucket_find(
-	const struct ttm_bucket *bucket, uint64_t tag, unsigned *ret_at)
+/* The first entry of a bucket with this tag, if there is one, and its number. */
+static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
+	uint64_t tag, uint64_t *ret_entry, unsigned *ret_at)
 {
-	/* pairs(index-entry): acquire, with ttm_bucket_put */
-	uint64_t entry = ttm_load_acquire(&bucket->entries[0]);
 	unsigned found;
 
+	/* pairs(index-entry): acquire, with ttm_bucket_put */
+	*ret_entry = ttm_load_acquire(&bucket->entries[0]);
 	/* Mostly it is alone in its bucket: then nothing waits for the others. */
 	*ret_at = 0;
-	if (TTM_LIKELY((entry ^ tag) >> 24 == 0))
-		return entry;
+	if (TTM_LIKELY((*ret_entry ^ tag) >> 24 == 0))
+		return true;
 	found = ttm_bucket_with(bucket, tag);
 	if (TTM_UNLIKELY(!found))
-		return 0;
+		return false;
 	*ret_at = (unsigned)__builtin_ctz(found);
 	/* pairs(index-entry): acquire, with ttm_bucket_put */
-	entry = ttm_load_acquire(&bucket->entries[*ret_at]);
-	return TTM_LIKELY((entry ^ tag) >> 24 == 0) ? entry : 0;
+	*ret_entry = ttm_load_acquire(&bucket->entries[*ret_at]);
+	return TTM_LIKELY((*ret_entry ^ tag) >> 24 == 0);
 }
 
 /* A walk over the buckets where a key may be, the newest level first. */
@@ -299,12 +306,12 @@ static inline bool ttm_index_has_only(const struct ttm_process *process,
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)
 {
-	return key->tag | (slot + 1);
+	return key->tag | slot;
 }
 
 static inline uint32_t ttm_entry_slot(uint64_t entry)
 {
-	return (uint32_t)(entry & 0xffffff) - 1;
+	return (uint32_t)(entry & 0xffffff);
 }
 
 int ttm_index_init(struct ttm_process *process);

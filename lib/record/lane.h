@@ -47,27 +47,21 @@ static TTM_INLINE struct ttm_words *ttm_lane_record(
 	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
 }
 
-/* A record about an object but for the time, w6; its words but for w0, w1 and w3. */
+/* A record about an object but for w6 and w7; its words but for w0, w1 and w3. */
 static TTM_INLINE void ttm_record_begin(struct ttm_words *record, uint64_t w0,
 	uint64_t w1, uint64_t w3, const struct ttm_words *words)
 {
-	uint64_t *place = record->w;
-
 	/* relaxed: between the intent and the tail */
-	ttm_store(&place[0], w0);
-	ttm_store(&place[1], w1);
-	ttm_store(&place[2], words->w[2]);
-	ttm_store(&place[3], w3);
-	ttm_store(&place[4], words->w[4]);
-	ttm_store(&place[5], words->w[5]);
-	ttm_store(&place[7], words->w[7]);
+	ttm_pair_store(&record->w[0], ttm_pair_of(w0, w1));
+	ttm_pair_store(&record->w[2], ttm_pair_of(words->w[2], w3));
+	ttm_pair_store(&record->w[4], ttm_pair_of(words->w[4], words->w[5]));
 }
 
 static TTM_INLINE void ttm_record_end(
 	struct ttm_words *record, const struct ttm_words *words)
 {
 	/* relaxed: as above */
-	ttm_store(&record->w[6], words->w[6]);
+	ttm_pair_store(&record->w[6], ttm_pair_of(words->w[6], words->w[7]));
 	TTM_TESTPOINT("record written");
 }
 

@@ -53,7 +53,7 @@ void ttm_found_count_free(struct ttm_hook *hook, struct ttm_device *device,
 }
 
 void ttm_found_end(struct ttm_hook *hook, struct ttm_block_device *block,
-	const struct ttm_found *found, unsigned flags)
+	const struct ttm_found *found, unsigned flags, uint64_t now)
 {
 	ttm_lane_begin(hook->lane);
 	if (!ttm_found_free(hook->process, found)) {
@@ -63,7 +63,7 @@ void ttm_found_end(struct ttm_hook *hook, struct ttm_block_device *block,
 	ttm_found_count_free(
 		hook, found_device(hook, found), block, found, flags);
 	free_commit(hook, ttm_lane_record(hook->lane, 0), found->slot, flags,
-		ttm_clock_now(), &found->words);
+		now, &found->words);
 }
 
 /*
@@ -146,7 +146,7 @@ static bool cb_is_of(
 }
 
 static void remove_chain(struct ttm_hook *hook, struct ttm_block_device *block,
-	unsigned device, uint64_t program, unsigned chain)
+	unsigned device, uint64_t program, unsigned chain, uint64_t now)
 {
 	unsigned w1 = TTMEM_FIGURE_CB << 6 | device;
 	struct ttm_search search;
@@ -160,12 +160,12 @@ static void remove_chain(struct ttm_hook *hook, struct ttm_block_device *block,
 		if (slot_read(hook->process, found.slot, &found.words) &&
 			cb_is_of(&found.words, device, program) &&
 			entry_stands(found.place, entry))
-			ttm_found_end(hook, block, &found, 0);
+			ttm_found_end(hook, block, &found, 0, now);
 	}
 }
 
 void ttm_object_remove_program(
-	struct ttm_hook *hook, unsigned device, uint64_t program)
+	struct ttm_hook *hook, unsigned device, uint64_t program, uint64_t now)
 {
 	struct ttm_block_device *block = ttm_lane_block(
 		hook->process, hook->lane, device);
@@ -180,10 +180,10 @@ void ttm_object_remove_program(
 		return;
 	}
 	for (chain = 0; chain < TTM_PROGRAM_CHAINS; chain++)
-		remove_chain(hook, block, device, program, chain);
+		remove_chain(hook, block, device, program, chain, now);
 	ttm_key_set(&key, device, TTMEM_FIGURE_KERNEL, 0, program);
 	while (key_find(hook->process, &key, era, &found))
-		ttm_found_end(hook, block, &found, 0);
+		ttm_found_end(hook, block, &found, 0, now);
 }
 
 /* A slot met in a scan: where the index has it. */
@@ -201,7 +201,7 @@ static bool found_locate(struct ttm_process *process, struct ttm_found *found)
 	return false; /* freed meanwhile, or not inserted yet */
 }
 
-void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
+void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device, uint64_t now)
 {
 	struct ttm_block_device *block = ttm_lane_block(
 		hook->process, hook->lane, device);
@@ -223,7 +223,7 @@ void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device)
 				cb_is_of(&found.words, device,
 					found.words.w[5]) &&
 				found_locate(hook->process, &found))
-				ttm_found_end(hook, block, &found, 0);
+				ttm_found_end(hook, block, &found, 0, now);
 		}
 	}
 }

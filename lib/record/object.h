@@ -69,12 +69,12 @@ void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 
 /*
  * The slot is live, and was entered without a look: there may be others with its key.
- * `place` NULL: not entered yet, for its bucket was full, or contended.
+ * Its words are in the lane's next record. `place` NULL: not entered yet, for its
+ * bucket was full, or contended.
  */
-void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
-	struct ttm_words words);
+void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place);
 
-/* The same where it has looked, and found at least one. */
+/* Where it has looked, and found at least one; the record is not written yet. */
 void ttm_put_settles(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
 	struct ttm_words words);
 
@@ -91,8 +91,9 @@ unsigned ttm_object_kind(
 
 /* All CBs of a program and its kernel; all CBs of a device. */
 void ttm_object_remove_program(
-	struct ttm_hook *hook, unsigned device, uint64_t program);
-void ttm_object_remove_cbs(struct ttm_hook *hook, unsigned device);
+	struct ttm_hook *hook, unsigned device, uint64_t program, uint64_t now);
+void ttm_object_remove_cbs(
+	struct ttm_hook *hook, unsigned device, uint64_t now);
 
 /* -- arguments of the rare calls ------------------------------------------------ */
 
@@ -116,18 +117,28 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 /* -- on the way ------------------------------------------------------------------ */
 
 /*
- * The lines that the event will need are on their way while the clock is read,
- * which holds up everything behind it.
+ * One event on several devices has one time: then `now` points to it, else it is NULL.
  */
-static TTM_INLINE struct ttm_bucket *event_prefetch(const struct ttm_hook *hook,
-	const struct ttm_words *record, const struct ttm_key *key)
+static TTM_INLINE uint64_t event_time(const uint64_t *now)
 {
-	struct ttm_bucket *bucket = ttm_level_bucket(
-		ttm_level_newest(hook->process), key->bucket_hash);
+	return now ? *now : ttm_clock_now();
+}
 
-	ttm_prefetch_write(bucket);
-	ttm_prefetch_write(record);
-	return bucket;
+/* Where the index has a key, or will have it. */
+struct ttm_way {
+	struct ttm_key key;
+	struct ttm_level *level; /* the newest */
+	struct ttm_bucket *bucket;
+};
+
+static TTM_INLINE void way_set(struct ttm_way *ret_way,
+	const struct ttm_hook *hook, unsigned device, unsigned figure,
+	uint64_t program, uint64_t id)
+{
+	ttm_key_set(&ret_way->key, device, figure, program, id);
+	ret_way->level = ttm_level_newest(hook->process);
+	ret_way->bucket = ttm_level_bucket(
+		ret_way->level, ret_way->key.bucket_hash);
 }
 
 static TTM_INLINE uint64_t object_bytes(
@@ -153,18 +164,36 @@ static TTM_INLINE bool slot_free(
 	return true;
 }
 
-/* What a free tells of an object that was seen, before it is freed. */
+/* What a free tells of an object that was seen, read before it is freed. */
+struct ttm_rest {
+	ttm_pair w4, w6; /* and the next */
+	uint64_t bytes;
+};
+
 static TTM_INLINE void slot_rest(
-	struct ttm_words *ret_words, const struct ttm_seen *seen, uint64_t id)
+	struct ttm_rest *ret_rest, const struct ttm_seen *seen, unsigned figure)
 {
-	ret_words->w[0] = seen->w0;
-	ret_words->w[1] = seen->w1;
-	ret_words->w[2] = id;
+	const uint64_t *w = seen->shared->w;
+
 	/* relaxed: the CAS shows whether they are of one object */
-	ret_words->w[4] = ttm_load(&seen->shared->w[4]);
-	ret_words->w[5] = ttm_load(&seen->shared->w[5]);
-	ret_words->w[6] = ttm_load(&seen->shared->w[6]);
-	ret_words->w[7] = ttm_load(&seen->shared->w[7]);
+	ret_rest->w4 = ttm_pair_load(&w[4]);
+	ret_rest->w6 = ttm_pair_load(&w[6]);
+	ret_rest->bytes = object_bytes(figure, TTM_W1_FLAGS(seen->w1),
+		ttm_load(&w[4]), TTM_W7_CORES(ttm_load(&w[7])));
+}
+
+static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
+	uint64_t id, uint64_t now, const struct ttm_seen *seen,
+	const struct ttm_rest *rest)
+{
+	/* relaxed: between the intent and the tail */
+	ttm_pair_store(&record->w[0],
+		ttm_pair_of(TTM_W0_NEXT(seen->w0, TTM_SLOT_FREE),
+			TTM_W1_AS_RECORD(seen->w1, flags, TTM_RECORD_FREE)));
+	ttm_pair_store(&record->w[2], ttm_pair_of(id, now));
+	ttm_pair_store(&record->w[4], rest->w4);
+	ttm_pair_store(&record->w[6], rest->w6);
+	TTM_TESTPOINT("record written");
 }
 
 static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
@@ -181,41 +210,43 @@ static TTM_INLINE void free_commit(struct ttm_hook *hook,
 {
 	free_write(record, flags, now, words);
 	ttm_lane_end(hook->lane, 1);
-	ttm_supply_put(hook->process, hook->lane, slot);
+	ttm_supply_put(hook->process, hook->lane, slot,
+		ttm_slot_at(hook->process, slot));
 }
 
 static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
-	unsigned figure, uint64_t program, uint64_t id)
+	unsigned figure, uint64_t program, uint64_t id, const uint64_t *at)
 {
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
 	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
 	uint64_t era = ttm_device_era(entry), now;
-	struct ttm_bucket *bucket;
-	struct ttm_words words;
+	struct ttm_rest rest;
 	struct ttm_seen seen;
-	struct ttm_key key;
+	struct ttm_way way;
 
-	ttm_key_set(&key, device, figure, program, id);
-	bucket = event_prefetch(hook, record, &key);
-	now = ttm_clock_now();
+	way_set(&way, hook, device, figure, program, id);
+	/* It is on its way while the clock is read, which holds up everything
+	 * behind it. */
+	ttm_prefetch_write(way.bucket);
 	ttm_lane_begin(hook->lane);
+	now = event_time(at);
 	if (TTM_UNLIKELY(!block ||
-		    !key_point(hook->process, bucket, &key, &seen) ||
-		    !key_glance(&key, era, &seen)))
+		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
+		    !key_glance(&way.key, era, &seen)))
 		goto rare;
-	slot_rest(&words, &seen, id);
+	slot_rest(&rest, &seen, figure);
 	if (TTM_UNLIKELY(!slot_free(seen.shared, seen.w0, seen.place)))
 		goto rare;
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		figure = TTM_W1_FIGURE(seen.w1);
-	ttm_account_free(entry, block, figure, era,
-		object_bytes(figure, TTM_W1_FLAGS(seen.w1), words.w[4],
-			TTM_W7_CORES(words.w[7])),
-		false);
+	ttm_account_free(entry, block, figure, era, rest.bytes, false);
 	TTM_TESTPOINT("free counted");
-	free_commit(hook, record, ttm_entry_slot(seen.entry), 0, now, &words);
+	rest_write(record, 0, id, now, &seen, &rest);
+	ttm_lane_end(hook->lane, 1);
+	ttm_supply_put(hook->process, hook->lane, ttm_entry_slot(seen.entry),
+		seen.shared);
 	return;
 rare:
 	ttm_remove_rarely(ttm_ticket(hook), device, figure, program, id);
@@ -223,7 +254,7 @@ rare:
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
-/* The slot's body but for the time; sets words->w[0], with which it will be live. */
+/* The slot's body but for w6 and w7; sets words->w[0], with which it will be live. */
 static TTM_INLINE void slot_begin(
 	struct ttm_words *shared, struct ttm_words *words)
 {
@@ -237,25 +268,22 @@ static TTM_INLINE void slot_begin(
 	ttm_fence_release();
 	TTM_TESTPOINT("slot writing");
 	ttm_store(&shared->w[1], words->w[1]);
-	ttm_store(&shared->w[2], words->w[2]);
-	ttm_store(&shared->w[3], words->w[3]);
-	ttm_store(&shared->w[4], words->w[4]);
-	ttm_store(&shared->w[5], words->w[5]);
-	ttm_store(&shared->w[7], words->w[7]);
+	ttm_pair_store(&shared->w[2], ttm_pair_of(words->w[2], words->w[3]));
+	ttm_pair_store(&shared->w[4], ttm_pair_of(words->w[4], words->w[5]));
 	words->w[0] = TTM_W0_NEXT(writing, TTM_SLOT_LIVE);
 }
 
 static TTM_INLINE void slot_end(
 	struct ttm_words *shared, const struct ttm_words *words)
 {
-	ttm_store(&shared->w[6], words->w[6]);
+	ttm_pair_store(&shared->w[6], ttm_pair_of(words->w[6], words->w[7]));
 	/* pairs(slot): release, with slot_read and the aggregator's scan: the
 	 * body is whole */
 	ttm_store_release(&shared->w[0], words->w[0]);
 	TTM_TESTPOINT("slot live");
 }
 
-/* All but the time. */
+/* All but w6 and w7. */
 static TTM_INLINE void alloc_begin(
 	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
 {
@@ -300,45 +328,40 @@ static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
  * reading it takes as long as writing it through, which the CAS waits for.
  */
 static TTM_INLINE void put_boldly(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const uint64_t *now)
+	const struct ttm_object *object, const struct ttm_way *way,
+	const uint64_t *now)
 {
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block_made(
 		hook->lane, device);
-	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
+	struct ttm_words *record = ttm_lane_record(hook->lane, 0), *shared;
 	uint64_t era = ttm_device_era(entry), *place;
 	struct ttm_lane *lane = hook->lane;
-	struct ttm_level *level;
-	struct ttm_bucket *bucket;
-	struct ttm_words words, *shared;
-	struct ttm_key key;
+	struct ttm_words words;
 	uint32_t slot;
 
-	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot))) {
+	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot, &shared))) {
 		ttm_put_rarely(ttm_ticket(hook), device, object_copy(object));
 		return;
 	}
-	shared = ttm_slot_at(hook->process, slot);
 	ttm_prefetch_write(shared);
-	ttm_key_set(&key, device, object->figure, object->program, object->id);
-	level = ttm_level_newest(hook->process);
-	bucket = ttm_level_bucket(level, key.bucket_hash);
-	ttm_prefetch_write(bucket);
+	ttm_prefetch_write(way->bucket);
 	words_set(&words, hook->seat, era, device, object);
 	words.w[1] |= slot;
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
 	slot_begin(shared, &words);
 	alloc_begin(record, 0, &words);
-	words.w[6] = now ? *now : ttm_clock_now();
+	words.w[6] = event_time(now);
 	ttm_record_end(record, &words);
 	slot_end(shared, &words);
-	place = ttm_bucket_put(bucket, ttm_entry(&key, slot));
+	place = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
 	TTM_TESTPOINT("index entered");
 	if (TTM_UNLIKELY(!place ||
-		    ttm_index_may_have_other(hook->process, level, bucket, &key,
-			    place, ttm_entry(&key, slot)))) {
-		ttm_put_meets(ttm_ticket(hook), era, place, words_copy(&words));
+		    ttm_index_may_have_other(hook->process, way->level,
+			    way->bucket, &way->key, place,
+			    ttm_entry(&way->key, slot)))) {
+		ttm_put_meets(ttm_ticket(hook), era, place);
 		return;
 	}
 	ttm_account_alloc(entry, block, object->figure, era,
@@ -402,26 +425,35 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 	return true;
 }
 
-/* One that is live already is usual, and so it looks first. */
+/*
+ * One that is live already is usual, and so it looks first: behind the clock, where the
+ * bucket has arrived meanwhile, but before it if the last one was new, for then this one
+ * will be, too. The clock is read again if that was wrong.
+ */
 static TTM_INLINE void kernel_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object)
+	const struct ttm_object *object, const uint64_t *at)
 {
-	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
-	struct ttm_bucket *bucket;
+	bool is_new = hook->lane->kernels_are_new;
 	struct ttm_seen seen;
-	struct ttm_key key;
-	uint64_t now;
+	struct ttm_way way;
+	uint64_t now = 0;
 
-	ttm_key_set(&key, device, object->figure, 0, object->id);
-	bucket = ttm_level_bucket(
-		ttm_level_newest(hook->process), key.bucket_hash);
-	/* Only read: it may stay in the caches of others, too. */
-	__builtin_prefetch(bucket);
-	ttm_prefetch_write(record);
-	now = ttm_clock_now();
-	if (!key_point(hook->process, bucket, &key, &seen))
-		put_boldly(hook, device, object, &now);
-	else if (!kernel_dispatched(hook, device, object, &key, &seen, now))
+	way_set(&way, hook, device, object->figure, 0, object->id);
+	if (!is_new) {
+		/* Only read: it may stay in the caches of others, too. */
+		__builtin_prefetch(way.bucket);
+		now = event_time(at);
+	}
+	if (!key_point(hook->process, way.bucket, &way.key, &seen)) {
+		hook->lane->kernels_are_new = true;
+		put_boldly(hook, device, object, &way, at);
+		return;
+	}
+	if (is_new) {
+		hook->lane->kernels_are_new = false;
+		now = event_time(at);
+	}
+	if (!kernel_dispatched(hook, device, object, &way.key, &seen, now))
 		ttm_put_carefully(
 			ttm_ticket(hook), device, object_copy(object), now);
 }
@@ -431,85 +463,91 @@ static TTM_INLINE void kernel_put(const struct ttm_hook *hook, unsigned device,
  * and nothing has happened yet. `seen` points to it.
  */
 static TTM_INLINE bool cb_replaced(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const struct ttm_key *key,
-	struct ttm_bucket *bucket, struct ttm_seen *seen)
+	const struct ttm_object *object, const struct ttm_way *way,
+	struct ttm_seen *seen, const uint64_t *at)
 {
 	struct ttm_device *entry = &hook->process->devices[device];
 	struct ttm_lane *lane = hook->lane;
 	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
 	struct ttm_words *record = ttm_lane_record(lane, 0), *shared;
-	uint64_t era = ttm_device_era(entry), now = ttm_clock_now(), *place;
-	struct ttm_words words, old;
+	uint64_t era = ttm_device_era(entry), now = event_time(at), *place;
+	struct ttm_words words;
+	struct ttm_rest old;
 	uint32_t slot;
 
-	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot) ||
-		    !key_glance(key, era, seen)))
+	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot, &shared) ||
+		    !key_glance(&way->key, era, seen)))
 		return false;
-	slot_rest(&old, seen, object->id);
+	slot_rest(&old, seen, TTMEM_FIGURE_CB);
 	words_set(&words, hook->seat, era, device, object);
 	words.w[1] = TTM_W1_WITH(words.w[1], slot, TTM_W1_TURN(seen->w1) + 1);
 	words.w[6] = now;
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
-	shared = ttm_slot_at(hook->process, slot);
 	slot_begin(shared, &words);
 	slot_end(shared, &words);
-	place = ttm_bucket_put(bucket, ttm_entry(key, slot));
+	place = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
 	TTM_TESTPOINT("index entered");
 	if (TTM_UNLIKELY(!place ||
-		    !ttm_index_has_only(
-			    hook->process, bucket, key, place, seen->place) ||
+		    !ttm_index_has_only(hook->process, way->bucket, &way->key,
+			    place, seen->place) ||
 		    !slot_free(seen->shared, seen->w0, seen->place))) {
 		ttm_put_settles(
 			ttm_ticket(hook), era, place, words_copy(&words));
 		return true;
 	}
 	/* In this order: the peak does not hold the two together. */
-	ttm_account_free(entry, block, TTMEM_FIGURE_CB, era,
-		object_bytes(TTMEM_FIGURE_CB, TTM_W1_FLAGS(seen->w1), old.w[4],
-			TTM_W7_CORES(old.w[7])),
-		false);
+	ttm_account_free(entry, block, TTMEM_FIGURE_CB, era, old.bytes, false);
 	TTM_TESTPOINT("free counted");
 	ttm_account_alloc(entry, block, TTMEM_FIGURE_CB, era,
 		object_bytes(TTMEM_FIGURE_CB, object->flags, object->size,
 			object->cores));
 	TTM_TESTPOINT("alloc counted");
 	ttm_lane_begin_second(lane);
-	free_write(record, TTM_FLAG_REPLACED, now, &old);
+	rest_write(record, TTM_FLAG_REPLACED, object->id, now, seen, &old);
 	record = ttm_lane_record(lane, 1);
 	alloc_begin(record, 0, &words);
 	ttm_record_end(record, &words);
 	ttm_lane_end(lane, 2);
-	ttm_supply_put(hook->process, lane, ttm_entry_slot(seen->entry));
+	ttm_supply_put(
+		hook->process, lane, ttm_entry_slot(seen->entry), seen->shared);
 	return true;
 }
 
 static TTM_INLINE void cb_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object)
+	const struct ttm_object *object, const uint64_t *now)
 {
-	struct ttm_bucket *bucket;
 	struct ttm_seen seen;
-	struct ttm_key key;
+	struct ttm_way way;
 
-	ttm_key_set(&key, device, TTMEM_FIGURE_CB, object->program, object->id);
-	bucket = event_prefetch(hook, ttm_lane_record(hook->lane, 0), &key);
-	if (!key_point(hook->process, bucket, &key, &seen))
-		put_boldly(hook, device, object, NULL);
-	else if (TTM_UNLIKELY(!cb_replaced(
-			 hook, device, object, &key, bucket, &seen)))
+	way_set(&way, hook, device, TTMEM_FIGURE_CB, object->program,
+		object->id);
+	if (!key_point(hook->process, way.bucket, &way.key, &seen))
+		put_boldly(hook, device, object, &way, now);
+	else if (TTM_UNLIKELY(
+			 !cb_replaced(hook, device, object, &way, &seen, now)))
 		ttm_put_carefully(ttm_ticket(hook), device, object_copy(object),
-			ttm_clock_now());
+			event_time(now));
+}
+
+static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
+	const struct ttm_object *object, const uint64_t *now)
+{
+	struct ttm_way way;
+
+	way_set(&way, hook, device, object->figure, 0, object->id);
+	put_boldly(hook, device, object, &way, now);
 }
 
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
-	unsigned device, const struct ttm_object *object)
+	unsigned device, const struct ttm_object *object, const uint64_t *now)
 {
 	if (object->figure < TTMEM_FIGURE_CB)
-		put_boldly(hook, device, object, NULL);
+		buffer_put(hook, device, object, now);
 	else if (object->figure == TTMEM_FIGURE_CB)
-		cb_put(hook, device, object);
+		cb_put(hook, device, object, now);
 	else
-		kernel_put(hook, device, object);
+		kernel_put(hook, device, object, now);
 }
 
 #endif

@@ -29,8 +29,9 @@
 #define TTM_DEPTHS 4u
 #define TTM_SCOPES_MAX 32u
 #define TTM_BATCH_LEN 32u
-#define TTM_CACHE_LEN (4 * TTM_BATCH_LEN) /* a burst stays within the lane */
+#define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
+#define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
 	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
 #define TTM_NAME_EXTENTS_MAX 64u
@@ -64,7 +65,9 @@ struct ttm_lane {
 	uint64_t tail; /* control->tail, without asking shared memory */
 	uint32_t number;
 	uint32_t cache_len;
-	uint32_t cache[TTM_CACHE_LEN]; /* free slots */
+	bool kernels_are_new;          /* the last one was not there yet */
+	uint32_t cache[TTM_CACHE_LEN]; /* free slots ... */
+	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
 	struct ttm_block_lane *own_block;
 	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
 };
@@ -84,22 +87,29 @@ struct ttm_seat {
 	uint32_t depth;              /* of nested hooks: which lane is in use */
 	uint32_t scopes_len;         /* may exceed what is kept */
 	struct ttm_lane *lanes[TTM_DEPTHS];
-	struct ttm_scope scopes[TTM_SCOPES_MAX];
+	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
 };
 
 /* Buckets of one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
-	uint64_t entries[7]; /* tag (40 bits) << 24 | slot + 1; 0: empty */
+	uint64_t entries[7]; /* tag (40 bits, not 0) << 24 | slot; 0: empty */
 	uint64_t next;       /* overflow line + 1; 0: none */
 };
 
-/* Devices that a thread has to itself should share no line: see index.h. */
-#define TTM_INDEX_PARTS 4u
+#define TTM_BUCKET_SIZE 64u
+_Static_assert(sizeof(struct ttm_bucket) == TTM_BUCKET_SIZE, "one cache line");
+
+/*
+ * Devices that a thread has to itself should share no line: see index.h. Nor should
+ * those of a mesh: the second of two entries in a line takes 4 ns longer.
+ */
+#define TTM_INDEX_PARTS 8u
+#define TTM_INDEX_HALVES (2 * TTM_INDEX_PARTS)
 
 struct ttm_level {
 	struct ttm_level *older; /* NULL: the first */
-	uint64_t mask;           /* number of first lines of a part - 1 */
-	struct ttm_bucket *parts[TTM_INDEX_PARTS]; /* first lines */
+	uint64_t mask;           /* of a bucket's offset in bytes in its half */
+	char *halves[TTM_INDEX_HALVES]; /* first lines; the odd ones last */
 	struct ttm_bucket *overflow;
 	uint64_t overflow_len;
 	uint64_t overflow_used;
@@ -136,8 +146,10 @@ struct ttm_process {
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
 	uint64_t reserved[15];               /* no neighbours */
-	void *slots[TTM_SLOT_EXTENTS_MAX];   /* struct ttm_words */
-	void *links[TTM_SLOT_EXTENTS_MAX];   /* struct ttm_link */
+	struct ttm_words *run; /* where the first extents of slots go */
+	uint32_t run_len;      /* slots that are there; 0 without a run */
+	void *slots[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_words */
+	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
 	/* index */
 	void *newest_level; /* struct ttm_level */
@@ -221,12 +233,19 @@ static inline struct ttm_process *ttm_process_now(void)
 /* The running process; starts it if it is not. NULL if that is impossible. */
 struct ttm_process *ttm_process_start_lazily(void);
 
+/*
+ * The first extents of slots are mapped one behind the other, so that the way from
+ * an index entry to the slot is one load shorter: it is between clock and CAS.
+ */
 static inline struct ttm_words *ttm_slot_at(
 	struct ttm_process *process, uint32_t slot)
 {
-	struct ttm_words *extent = ttm_pointer_load(
-		&process->slots[slot / TTM_SLOTS_PER_EXTENT]);
+	struct ttm_words *extent;
 
+	/* pairs(slot-run): acquire, with run_extend: it is mapped */
+	if (TTM_LIKELY(slot < ttm_load32_acquire(&process->run_len)))
+		return &process->run[slot];
+	extent = ttm_pointer_load(&process->slots[slot / TTM_SLOTS_PER_EXTENT]);
 	return &extent[slot % TTM_SLOTS_PER_EXTENT];
 }
 

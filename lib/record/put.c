@@ -114,8 +114,8 @@ static void put_superseded(struct ttm_put *put, const struct ttm_found *later)
 {
 	if (!is_same_kernel(later, put)) {
 		alloc_count_commit(put);
-		ttm_found_end(
-			&put->hook, put->block, &put->mine, TTM_FLAG_REPLACED);
+		ttm_found_end(&put->hook, put->block, &put->mine,
+			TTM_FLAG_REPLACED, ttm_clock_now());
 		return;
 	}
 	if (put_withdraw(put))
@@ -135,7 +135,8 @@ static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
 		&earlier->words);
 	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &put->mine.words);
 	ttm_lane_end(lane, 2);
-	ttm_supply_put(put->hook.process, lane, earlier->slot);
+	ttm_supply_put(put->hook.process, lane, earlier->slot,
+		ttm_slot_at(put->hook.process, earlier->slot));
 }
 
 /*
@@ -187,7 +188,7 @@ static void put_settle(struct ttm_put *put)
 	while (rival_next(put, &search, &rival))
 		if (!is_later(&rival, &put->mine))
 			ttm_found_end(&put->hook, put->block, &rival,
-				TTM_FLAG_REPLACED);
+				TTM_FLAG_REPLACED, ttm_clock_now());
 }
 
 /* The slot is not in the index, so nobody else can have freed it. */
@@ -309,10 +310,15 @@ static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
 	return false;
 }
 
-TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
-	uint64_t *place, struct ttm_words words)
+TTM_COLD void ttm_put_meets(
+	struct ttm_ticket ticket, uint64_t era, uint64_t *place)
 {
+	struct ttm_hook hook = ttm_hook_of(ticket);
+	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
 	struct ttm_put put; /* not zeroed: it is large */
+
+	/* In a record it is the type; the object's turn is its first. */
+	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
 
 	if (put_resume(&put, ticket, era, place, &words))
 		put_meets(&put);

@@ -144,12 +144,12 @@ static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
 	uint32_t at = seat->scopes_len;
 
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at] = scope;
+		seat->scopes[at + 1] = scope;
 	ttm_fence_signal();
 	seat->scopes_len = at + 1;
 	ttm_fence_signal();
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at] = scope;
+		seat->scopes[at + 1] = scope;
 }
 
 static TTM_SLOW void scope_push(const char *name, uint32_t flags)

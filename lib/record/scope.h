@@ -10,10 +10,7 @@ static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 {
 	uint32_t len = seat->scopes_len;
 
-	if (len == 0)
-		return (struct ttm_scope){ 0, 0 };
-	return seat
-		->scopes[len < TTM_SCOPES_MAX ? len - 1 : TTM_SCOPES_MAX - 1];
+	return seat->scopes[len < TTM_SCOPES_MAX ? len : TTM_SCOPES_MAX];
 }
 
 /* The id of a text, the same for the same text; 0 if there is no room. */

@@ -68,6 +68,10 @@ void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
+/* In between: to a place that is free for it. Returns where it is then. */
+void *ttm_extent_move(
+	struct ttm_process *process, uint32_t index, void *extent, void *place);
+
 /*
  * Returns the memory of an extent to the filesystem when tracking ends. A hook that
  * still runs finds private memory in its place: writing to the hole could kill the

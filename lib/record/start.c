@@ -23,6 +23,7 @@
 #include "record/process.h"
 #include "record/seat.h"
 #include "record/segment.h"
+#include "record/supply.h"
 #include "shm/text.h"
 
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
@@ -126,6 +127,8 @@ static int process_make(
 		r = ttm_segment_create(process, dir, max_bytes);
 		if (r < 0)
 			ttm_index_drop(process);
+		else
+			ttm_supply_init(process);
 	}
 	if (r < 0) {
 		ttm_private_memory_drop(process, sizeof(*process));
@@ -138,6 +141,7 @@ static int process_make(
 static void process_drop(struct ttm_process *process)
 {
 	ttm_segment_discard(process);
+	ttm_supply_drop(process);
 	ttm_index_drop(process);
 	ttm_private_memory_drop(process, sizeof(*process));
 }

@@ -3,10 +3,26 @@
 #include "record/supply.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "record/segment.h"
 
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
+#define RUN_SIZE ((size_t)TTM_RUN_EXTENTS * TTM_EXTENT_SIZE)
+
+void ttm_supply_init(struct ttm_process *process)
+{
+	void *run = mmap(NULL, RUN_SIZE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	process->run = run == MAP_FAILED ? NULL : run;
+}
+
+void ttm_supply_drop(struct ttm_process *process)
+{
+	if (process->run)
+		munmap(process->run, RUN_SIZE);
+}
 
 static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
 {
@@ -90,6 +106,37 @@ static void extent_push(struct ttm_process *process, uint32_t base)
 }
 
 /*
+ * Moves an extent that nobody has seen yet to its place in the run; where it cannot
+ * be, it stays where it is.
+ */
+static void *run_place(struct ttm_process *process, uint32_t ordinal,
+	uint32_t index, void *extent)
+{
+	void *place = process->run + (size_t)ordinal * TTM_SLOTS_PER_EXTENT;
+
+	if (!process->run || ordinal >= TTM_RUN_EXTENTS)
+		return extent;
+	return ttm_extent_move(process, index, extent, place);
+}
+
+/* After an extent was put into process->slots: as far as they follow each other. */
+static void run_extend(struct ttm_process *process)
+{
+	uint32_t len, ordinal;
+
+	for (;;) {
+		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
+		ordinal = len / TTM_SLOTS_PER_EXTENT;
+		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||
+			ttm_pointer_load(&process->slots[ordinal]) !=
+				(void *)(process->run + len))
+			return;
+		/* pairs(slot-run): full, with ttm_slot_at */
+		ttm_cas32(&process->run_len, len, len + TTM_SLOTS_PER_EXTENT);
+	}
+}
+
+/*
  * Of several threads that find the supply empty at once each may add an extent:
  * nobody waits for the other's.
  */
@@ -109,7 +156,9 @@ static bool supply_grow(struct ttm_process *process)
 		if (ttm_pointer_load(&process->links[ordinal]) ||
 			!ttm_pointer_set_once(&process->links[ordinal], links))
 			continue;
+		extent = run_place(process, ordinal, index, extent);
 		ttm_pointer_set_once(&process->slots[ordinal], extent);
+		run_extend(process);
 		ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
 		extent_push(process, ordinal * TTM_SLOTS_PER_EXTENT);
 		return true;
@@ -131,6 +180,7 @@ TTM_COLD bool ttm_supply_refill(
 			return false;
 	for (len = 0; at && len < TTM_BATCH_LEN; len++) {
 		lane->cache[len] = at - 1;
+		lane->cache_at[len] = ttm_slot_at(process, at - 1);
 		at = ttm_load32(&link_at(process, at - 1)->next); /* ours */
 	}
 	ttm_fence_signal();
@@ -146,14 +196,16 @@ TTM_COLD bool ttm_supply_refill(
 TTM_COLD void ttm_supply_spill(
 	struct ttm_process *process, struct ttm_lane *lane)
 {
-	uint32_t cache[TTM_CACHE_LEN], len = lane->cache_len, spilled, first;
+	uint32_t cache[TTM_BATCH_LEN], len = lane->cache_len, spilled, first;
 
 	spilled = len < TTM_BATCH_LEN ? len : TTM_BATCH_LEN;
-	memcpy(cache, lane->cache, len * sizeof(cache[0]));
+	memcpy(cache, lane->cache, spilled * sizeof(cache[0]));
 	lane->cache_len = 0;
 	ttm_fence_signal();
-	memcpy(lane->cache, cache + spilled,
-		(len - spilled) * sizeof(cache[0]));
+	memmove(lane->cache, lane->cache + spilled,
+		(len - spilled) * sizeof(lane->cache[0]));
+	memmove(lane->cache_at, lane->cache_at + spilled,
+		(len - spilled) * sizeof(lane->cache_at[0]));
 	ttm_fence_signal();
 	lane->cache_len = len - spilled;
 	first = batch_chain(process, cache, spilled);

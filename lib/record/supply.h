@@ -10,6 +10,10 @@
 
 #include "record/process.h"
 
+/* Sets address space apart for the first slots; without it they are anywhere. */
+void ttm_supply_init(struct ttm_process *process);
+void ttm_supply_drop(struct ttm_process *process);
+
 bool ttm_supply_refill(struct ttm_process *process, struct ttm_lane *lane);
 void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 
@@ -17,12 +21,13 @@ void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
 
 /* The slot that ttm_supply_take() would give; false if it would have to refill. */
-static inline bool ttm_supply_peek(
-	const struct ttm_lane *lane, uint32_t *ret_slot)
+static inline bool ttm_supply_peek(const struct ttm_lane *lane,
+	uint32_t *ret_slot, struct ttm_words **ret_at)
 {
 	if (TTM_UNLIKELY(lane->cache_len == 0))
 		return false;
 	*ret_slot = lane->cache[lane->cache_len - 1];
+	*ret_at = lane->cache_at[lane->cache_len - 1];
 	return true;
 }
 
@@ -42,13 +47,14 @@ static inline bool ttm_supply_take(
 	return true;
 }
 
-static inline void ttm_supply_put(
-	struct ttm_process *process, struct ttm_lane *lane, uint32_t slot)
+static inline void ttm_supply_put(struct ttm_process *process,
+	struct ttm_lane *lane, uint32_t slot, struct ttm_words *at)
 {
 	if (TTM_UNLIKELY(lane->cache_len == TTM_CACHE_LEN))
 		ttm_supply_spill(process, lane);
 	/* The slot before the length: see ttm_supply_spill. */
 	lane->cache[lane->cache_len] = slot;
+	lane->cache_at[lane->cache_len] = at;
 	ttm_fence_signal();
 	lane->cache_len++;
 }
