@@ -3,6 +3,9 @@
 /* The rare ways of an object to come, and those of CBs and kernels: see object.h. */
 #include "record/found.h"
 
+/* Some microseconds, for a thread that runs; who does not is not waited for. */
+#define WITHDRAWAL_LOOKS 10000u
+
 static void put_lost(struct ttm_put *put, enum ttmem_loss reason)
 {
 	const uint64_t *w = put->mine.words.w;
@@ -142,12 +145,13 @@ static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
 /*
  * Counted as one step: the peak does not hold the two together. If it is a kernel
  * that another thread loaded a moment ago, its load stands and ours is a dispatch.
+ * False if the earlier one is gone already.
  */
-static void put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
+static bool put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
 {
-	if (!ttm_found_free(put->hook.process, earlier)) {
-		alloc_count_commit(put);
-	} else if (is_same_kernel(earlier, put)) {
+	if (!ttm_found_free(put->hook.process, earlier))
+		return false;
+	if (is_same_kernel(earlier, put)) {
 		put_instead_of(
 			put, earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
 		dispatch_count(put, &put->mine);
@@ -157,14 +161,58 @@ static void put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
 		alloc_count(put);
 		put_instead_of(put, earlier, TTM_FLAG_REPLACED, 0);
 	}
+	return true;
+}
+
+/*
+ * The same kernel once more: its thread entered it without a look, sees ours, and is
+ * about to withdraw it. Ended here it would have been loaded twice.
+ */
+static bool rival_withdraws(
+	const struct ttm_put *put, const struct ttm_found *rival)
+{
+	const struct ttm_words *slot = ttm_slot_at(
+		put->hook.process, rival->slot);
+	unsigned looks;
+
+	for (looks = 0; is_same_kernel(rival, put) && looks < WITHDRAWAL_LOOKS;
+		looks++)
+		/* relaxed: only whether it is another */
+		if (ttm_load(&slot->w[0]) != rival->words.w[0])
+			return true;
+	return false;
+}
+
+/*
+ * Those that were seen are not of one moment: the same thread may have withdrawn one
+ * and entered another. So the first that is still there is replaced.
+ */
+static bool put_replaces_any(struct ttm_put *put)
+{
+	struct ttm_found rival;
+	struct ttm_search search;
+	bool replaced = false;
+
+	ttm_search_start(
+		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	while (rival_next(put, &search, &rival)) {
+		if (is_later(&rival, &put->mine))
+			continue;
+		if (!replaced)
+			replaced = put_replaces(put, &rival);
+		else if (!rival_withdraws(put, &rival))
+			ttm_found_end(&put->hook, put->block, &rival,
+				TTM_FLAG_REPLACED, ttm_clock_now());
+	}
+	return replaced;
 }
 
 /* There may be other live objects with our key: see object.h. */
 static void put_settle(struct ttm_put *put)
 {
-	struct ttm_found rival, earlier;
+	struct ttm_found rival;
 	struct ttm_search search;
-	unsigned rivals = 0;
+	bool alone = true;
 
 	ttm_search_start(
 		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
@@ -173,22 +221,10 @@ static void put_settle(struct ttm_put *put)
 			put_superseded(put, &rival);
 			return;
 		}
-		earlier = rival;
-		rivals++;
+		alone = false;
 	}
-	if (rivals == 0) {
+	if (alone || !put_replaces_any(put))
 		alloc_count_commit(put);
-		return;
-	}
-	put_replaces(put, &earlier);
-	if (rivals == 1)
-		return;
-	ttm_search_start(
-		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
-	while (rival_next(put, &search, &rival))
-		if (!is_later(&rival, &put->mine))
-			ttm_found_end(&put->hook, put->block, &rival,
-				TTM_FLAG_REPLACED, ttm_clock_now());
 }
 
 /* The slot is not in the index, so nobody else can have freed it. */

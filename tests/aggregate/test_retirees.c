@@ -132,6 +132,7 @@ static struct ttm_directory_row described(void)
 
 static const struct ttm_process_row *process_row(void)
 {
+	static const struct ttm_process_row none;
 	size_t i;
 
 	for (i = 0; i < ttm_image_len(output.image, TTM_TABLE_PROCESSES); i++) {
@@ -141,7 +142,7 @@ static const struct ttm_process_row *process_row(void)
 		if (row->self)
 			return row;
 	}
-	return NULL;
+	return &none;
 }
 
 /* -- retiring ------------------------------------------------------------------ */
