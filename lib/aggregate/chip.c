@@ -333,8 +333,8 @@ static void chip_hide(struct ttm_chips *chips, struct ttm_chip *chip)
 
 /*
  * One that was known by its logical id, or its address, until somebody told more was
- * never a device of its own, and one that only the driver told of goes with it. And nobody shall
- * fill our memory by making up chips.
+ * never a device of its own, and one that only the driver told of goes with it. And
+ * nobody shall fill our memory by making up chips.
  */
 static void unused_drop(struct ttm_chips *chips)
 {

@@ -353,8 +353,9 @@ bool ttm_directory_is_served(int directory_fd)
 
 /*
  * Root's ttmemd serves a directory once it has seen it, or has seen that another one
- * gave it up: a program that began after that may have ended by then. Its home lies beside the directory, and others may look at the
- * lock file there, though not open it: with a note in it, it runs or was killed.
+ * gave it up: a program that began after that may have ended by then. Its home lies
+ * beside the directory, and others may look at the lock file there, though not open
+ * it: with a note in it, it runs or was killed.
  */
 static bool system_is_awaited(int directory_fd)
 {

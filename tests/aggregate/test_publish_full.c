@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * On a filesystem that is full the old file shows what fits, and says how much does
- * not; nothing is lost. And without /proc, where a file cannot be made without a name, it is the same.
+ * not; nothing is lost. And without /proc, where a file cannot be made without a name,
+ * it is the same.
  */
 #include <errno.h>
 #include <fcntl.h>
