@@ -207,19 +207,23 @@ def check_charts(place):
     with small(place, size=(132, 43)) as top:
         screen = tops.press(top, 'charts')
         tops.has(screen.text, 'Device 0', 'Device 1', 'peak')
-        seen = [screen.text]
+        seen = [screen]
+
+        def window(screen):
+            """The row that is painted last, and tells what is charted."""
+            return next((r for r in screen.rows if ' window ' in r), '')
 
         def changes(key):
-            before = seen[-1]
+            before = window(seen[-1])
             top.keys(key)
-            seen.append(top.until(
-                key, lambda s: s.text != before).text)
+            top.until(key, lambda s: window(s) not in ('', before))
+            seen.append(tops.settled(top))
         for key in '----++++--[[]]':
             changes(key)
-        serve.expect('back and forth', seen[14], seen[10])
+        serve.expect('back and forth', seen[14].text, seen[10].text)
         top.keys('[')
         top.keys('0')
-        top.until('now', lambda s: s.text == seen[14])
+        top.until('now', lambda s: s.text == seen[14].text)
         top.keys('Enter')
         top.hides('Device 1')
         top.keys('Enter')
