@@ -21,8 +21,10 @@
 #define STATUS_CANNOT_RUN 126
 #define STATUS_NOT_FOUND 127
 #define STATUS_SIGNAL 128
-#define END_TRIES 80
+#define END_TRIES 80u
 #define END_MS 25
+#define QUIET_LOOKS 8u
+#define TOLD_MOST 1024u
 
 /* Passed on to COMMAND. */
 static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
@@ -179,8 +181,27 @@ int run_command(const struct run_command *command, bool *ret_left)
 
 /* -- those that are left when we were killed ------------------------------------------------- */
 
-/* How many there are; each gets the signal. */
-static unsigned descendants_signal(const char *run_id, int number)
+/* Who was told to end, as far as is remembered: once is enough. */
+struct told {
+	long pids[TOLD_MOST];
+	unsigned len;
+};
+
+static bool told_add(struct told *told, long pid)
+{
+	unsigned i;
+
+	for (i = 0; i < told->len; i++)
+		if (told->pids[i] == pid)
+			return false;
+	if (told->len < TOLD_MOST)
+		told->pids[told->len++] = pid;
+	return true;
+}
+
+/* How many there are; each gets the signal that has not had it. */
+static unsigned descendants_signal(
+	const char *run_id, int number, struct told *told)
 {
 	DIR *names = opendir("/proc");
 	const struct dirent *entry;
@@ -196,27 +217,36 @@ static unsigned descendants_signal(const char *run_id, int number)
 			strcmp(value, run_id) != 0)
 			continue;
 		found++;
-		kill((pid_t)pid, number);
+		if (told_add(told, pid))
+			kill((pid_t)pid, number);
 	}
 	if (names)
 		closedir(names);
 	return found;
 }
 
+/*
+ * Until there have been none for some time; false if there still are. A process in the
+ * middle of an exec has no environment for a moment, COMMAND itself too if we were killed
+ * just then: one look that finds nobody says nothing.
+ */
+static bool descendants_go(const char *run_id, int number)
+{
+	struct told told = { .len = 0 };
+	unsigned tries, quiet = 0;
+
+	for (tries = 0; tries < END_TRIES && quiet < QUIET_LOOKS; tries++) {
+		if (descendants_signal(run_id, number, &told) == 0)
+			quiet++;
+		else
+			quiet = 0;
+		poll(NULL, 0, END_MS);
+	}
+	return quiet == QUIET_LOOKS;
+}
+
 void run_descendants_end(const char run_id[RUN_ID_SIZE + 1])
 {
-	int tries;
-
-	if (descendants_signal(run_id, SIGTERM) == 0)
-		return;
-	for (tries = 0; tries < END_TRIES; tries++) {
-		if (descendants_signal(run_id, 0) == 0)
-			return;
-		poll(NULL, 0, END_MS);
-	}
-	for (tries = 0; tries < END_TRIES; tries++) {
-		if (descendants_signal(run_id, SIGKILL) == 0)
-			return;
-		poll(NULL, 0, END_MS);
-	}
+	if (!descendants_go(run_id, SIGTERM))
+		descendants_go(run_id, SIGKILL);
 }
