@@ -32,13 +32,45 @@ static ALWAYS_INLINE void buffer_drop(
 	ttmem_free(side->device, (enum ttmem_kind)side->hook->kind, id);
 }
 
+/*
+ * Sides take turns with programs, as with other ids: a runtime plans one on one thread
+ * (mixed_cb_make() is about one that does not). There are one or two sides, so that this
+ * costs next to nothing.
+ */
+static ALWAYS_INLINE uint64_t cb_program(
+	const struct bench_side *side, uint64_t id)
+{
+	unsigned other = side->sides - 1;
+
+	return ((id >> other) / PROGRAM_CBS) << other | (id & other);
+}
+
+static ALWAYS_INLINE uint64_t cb_id(const struct bench_side *side, uint64_t id)
+{
+	return (id >> (side->sides - 1)) % PROGRAM_CBS;
+}
+
 static ALWAYS_INLINE void cb_make(const struct bench_side *side, uint64_t id)
+{
+	ttmem_cb_alloc(side->device, cb_program(side, id), cb_id(side, id),
+		id << 12, side->hook->size, CORES, 0);
+}
+
+static ALWAYS_INLINE void cb_drop(const struct bench_side *side, uint64_t id)
+{
+	ttmem_cb_free(side->device, cb_program(side, id), cb_id(side, id));
+}
+
+/* Sides take turns with the CBs of one program. */
+static ALWAYS_INLINE void mixed_cb_make(
+	const struct bench_side *side, uint64_t id)
 {
 	ttmem_cb_alloc(side->device, id / PROGRAM_CBS, id % PROGRAM_CBS,
 		id << 12, side->hook->size, CORES, 0);
 }
 
-static ALWAYS_INLINE void cb_drop(const struct bench_side *side, uint64_t id)
+static ALWAYS_INLINE void mixed_cb_drop(
+	const struct bench_side *side, uint64_t id)
 {
 	ttmem_cb_free(side->device, id / PROGRAM_CBS, id % PROGRAM_CBS);
 }
@@ -61,7 +93,8 @@ static void program_make(const struct bench_side *side, uint64_t id)
 	uint64_t cb;
 
 	for (cb = 0; cb < PROGRAM_CBS; cb++)
-		cb_make(side, id * PROGRAM_CBS + cb);
+		ttmem_cb_alloc(side->device, id, cb, cb << 12, side->hook->size,
+			CORES, 0);
 	kernel_make(side, id);
 }
 
@@ -93,6 +126,13 @@ static const struct bench_class mesh_buffers = {
 static const struct bench_class cbs = {
 	.make = cb_make,
 	.drop = cb_drop,
+	.objects = 1,
+	.keeps_ids = true,
+};
+
+static const struct bench_class mixed_cbs = {
+	.make = mixed_cb_make,
+	.drop = mixed_cb_drop,
 	.objects = 1,
 	.keeps_ids = true,
 };
@@ -172,6 +212,21 @@ static void run_cb_again(struct bench_side *side)
 static void run_cb_drop(struct bench_side *side)
 {
 	each(side, side->ids, cb_drop);
+}
+
+static void run_mixed_cb_make(struct bench_side *side)
+{
+	each(side, side->fresh, mixed_cb_make);
+}
+
+static void run_mixed_cb_again(struct bench_side *side)
+{
+	each(side, side->ids, mixed_cb_make);
+}
+
+static void run_mixed_cb_drop(struct bench_side *side)
+{
+	each(side, side->ids, mixed_cb_drop);
 }
 
 static void run_kernel_make(struct bench_side *side)
@@ -277,6 +332,12 @@ const struct bench_hook bench_hooks[] = {
 		run_cb_again, SMALL / CORES, 2),
 	ON_CORES("cb_free", "and freed", &cbs, BENCH_DROP, run_cb_drop,
 		SMALL / CORES, 1),
+	ON_CORES("mixed_cb_alloc", "a CB; both threads plan each program",
+		&mixed_cbs, BENCH_MAKE, run_mixed_cb_make, SMALL / CORES, 1),
+	ON_CORES("mixed_cb_replace", "the same, allocated again", &mixed_cbs,
+		BENCH_KEEP, run_mixed_cb_again, SMALL / CORES, 2),
+	ON_CORES("mixed_cb_free", "and freed", &mixed_cbs, BENCH_DROP,
+		run_mixed_cb_drop, SMALL / CORES, 1),
 	ON_CORES("kernel_load", "a kernel that was not there", &kernels,
 		BENCH_MAKE, run_kernel_make, SMALL / CORES, 1),
 	ON_CORES("kernel_dispatch", "a kernel that was", &kernels, BENCH_KEEP,

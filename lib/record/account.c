@@ -55,7 +55,7 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 	unsigned figure;
 
 	/* relaxed: a reader that comes between sees one event's worth of
-	 * disorder; see ttm_live_add */
+	 * disorder; see live_add */
 	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
 		counters = &block->figures[figure];
 		if (epoch) {

@@ -31,20 +31,34 @@ static inline uint64_t ttm_device_era(const struct ttm_device *device)
 	return ttm_load(&device->era);
 }
 
-/* All relaxed: one thread writes, and each figure stands for itself. */
-static inline void ttm_live_add(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	int64_t objects, int64_t bytes)
+/*
+ * The counters of a figure. Worked out once: a compiler would do so again for each of
+ * them.
+ */
+static TTM_INLINE struct ttm_counters *counters_of(
+	struct ttm_block_device *block, unsigned figure)
 {
 	struct ttm_counters *counters = &block->figures[figure];
+
+	__asm__("" : "+r"(counters));
+	return counters;
+}
+
+/* All relaxed: one thread writes, and each figure stands for itself. */
+static TTM_INLINE void live_add(struct ttm_device *device,
+	struct ttm_block_device *block, struct ttm_counters *counters,
+	unsigned figure, uint64_t era, int64_t objects, int64_t bytes)
+{
 	int64_t live, unfolded;
 
 	if (TTM_UNLIKELY(ttm_load(&block->era) != era))
 		ttm_block_new_era(block, era);
 	live = (int64_t)(ttm_load(&counters->live_bytes) + (uint64_t)bytes);
-	ttm_own_add(&counters->live_objects, (uint64_t)objects);
+	if (objects)
+		ttm_own_add(&counters->live_objects, (uint64_t)objects);
 	ttm_store(&counters->live_bytes, (uint64_t)live);
-	if (live > (int64_t)ttm_load(&counters->high))
+	/* What only goes was as high before. */
+	if (objects >= 0 && live > (int64_t)ttm_load(&counters->high))
 		ttm_store(&counters->high, (uint64_t)live);
 	unfolded = live - (int64_t)ttm_load(&counters->folded);
 	if (TTM_UNLIKELY(unfolded >= TTM_FOLD_BYTES ||
@@ -53,28 +67,47 @@ static inline void ttm_live_add(struct ttm_device *device,
 		ttm_fold(device, counters, figure, era);
 }
 
-static inline void ttm_account_alloc(struct ttm_device *device,
+static TTM_INLINE void ttm_account_alloc(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
 	uint64_t bytes)
 {
-	struct ttm_counters *counters = &block->figures[figure];
+	struct ttm_counters *counters = counters_of(block, figure);
 
 	ttm_own_add(&counters->alloc_objects, 1);
 	ttm_own_add(&counters->alloc_bytes, bytes);
-	ttm_live_add(device, block, figure, era, 1, (int64_t)bytes);
+	live_add(device, block, counters, figure, era, 1, (int64_t)bytes);
 }
 
-/* `orphaned`: its epoch is over, and so it is in no live figure any more. */
-static inline void ttm_account_free(struct ttm_device *device,
+/*
+ * One, or several at once. `orphaned`: their epoch is over, and so they are in no live
+ * figure any more.
+ */
+static TTM_INLINE void ttm_account_free(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes, bool orphaned)
+	uint64_t objects, uint64_t bytes, bool orphaned)
 {
-	struct ttm_counters *counters = &block->figures[figure];
+	struct ttm_counters *counters = counters_of(block, figure);
 
-	ttm_own_add(&counters->free_objects, 1);
+	ttm_own_add(&counters->free_objects, objects);
 	ttm_own_add(&counters->free_bytes, bytes);
 	if (TTM_LIKELY(!orphaned))
-		ttm_live_add(device, block, figure, era, -1, -(int64_t)bytes);
+		live_add(device, block, counters, figure, era,
+			-(int64_t)objects, -(int64_t)bytes);
+}
+
+/* Both in one step: the peak does not hold the two together. */
+static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
+	struct ttm_block_device *block, unsigned figure, uint64_t era,
+	uint64_t bytes_freed, uint64_t bytes)
+{
+	struct ttm_counters *counters = counters_of(block, figure);
+
+	ttm_own_add(&counters->free_objects, 1);
+	ttm_own_add(&counters->free_bytes, bytes_freed);
+	ttm_own_add(&counters->alloc_objects, 1);
+	ttm_own_add(&counters->alloc_bytes, bytes);
+	live_add(device, block, counters, figure, era, 0,
+		(int64_t)(bytes - bytes_freed));
 }
 
 #endif

@@ -96,16 +96,6 @@ static uint64_t *mesh_place(
 	return chunk ? &chunk[number % TTM_MESHES_PER_CHUNK] : NULL;
 }
 
-static uint64_t mesh_mask(struct ttm_process *process, uint32_t mesh)
-{
-	uint64_t number = mesh & ~TTM_MESH_BIT, *place;
-
-	if (number >= MESHES_MAX)
-		return 0;
-	place = mesh_place(process, number, false);
-	return place ? ttm_load(place) : 0; /* relaxed: a mask, whole */
-}
-
 /* A logical id has become another chip: meshes mean the id, not the entry. */
 static void meshes_follow(
 	struct ttm_process *process, unsigned from, unsigned to)
@@ -131,9 +121,6 @@ TTM_COLD uint64_t ttm_device_mask_slow(struct ttm_process *process,
 {
 	unsigned entry;
 
-	*ret_reason = TTMEM_ANOMALY_BAD_DEVICE;
-	if (device & TTM_MESH_BIT)
-		return mesh_mask(process, device);
 	if (!entry_get(process, device, make, false, &entry)) {
 		*ret_reason = make ? TTMEM_ANOMALY_TOO_MANY_DEVICES :
 				     TTMEM_ANOMALY_FREE_UNKNOWN;
@@ -182,7 +169,7 @@ static TTM_SLOW void mesh_close(uint32_t mesh)
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
-	if (!(mesh & TTM_MESH_BIT) || !mesh_mask(hook.process, mesh))
+	if (!(mesh & TTM_MESH_BIT) || !ttm_mesh_mask(hook.process, mesh))
 		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, TTM_DEVICE_NONE,
 			TTM_FIGURE_NONE, mesh);
 	else

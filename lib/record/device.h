@@ -28,6 +28,21 @@ static inline bool ttm_device_known(
 	return TTM_LIKELY(entry != 0);
 }
 
+/* The devices of a mesh; 0 if there is no such mesh. */
+static inline uint64_t ttm_mesh_mask(
+	const struct ttm_process *process, uint32_t mesh)
+{
+	uint64_t number = mesh & ~TTM_MESH_BIT;
+	const uint64_t *chunk;
+
+	if (number >= TTM_MESHES_PER_CHUNK * TTM_MESH_CHUNKS_MAX)
+		return 0;
+	chunk = ttm_pointer_load(
+		&process->mesh_chunks[number / TTM_MESHES_PER_CHUNK]);
+	/* relaxed: a mask, whole */
+	return chunk ? ttm_load(&chunk[number % TTM_MESHES_PER_CHUNK]) : 0;
+}
+
 static inline uint64_t ttm_device_mask(struct ttm_process *process,
 	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
 {
@@ -35,6 +50,9 @@ static inline uint64_t ttm_device_mask(struct ttm_process *process,
 
 	if (ttm_device_known(process, device, &entry))
 		return 1ull << entry;
+	*ret_reason = TTMEM_ANOMALY_BAD_DEVICE;
+	if (device & TTM_MESH_BIT)
+		return ttm_mesh_mask(process, device);
 	return ttm_device_mask_slow(process, device, make, ret_reason);
 }
 

@@ -78,7 +78,7 @@ void ttm_segment_close(struct ttm_process *process)
 {
 	int fd;
 
-	/* relaxed: see growth_is_blocked */
+	/* relaxed: see ttm_growth_is_blocked */
 	ttm_store(&process->growth_blocked_ns, UINT64_MAX);
 	fd = (int)ttm_load32(&process->fd); /* relaxed: see segment_fd */
 	if (ttm_segment_owns(process, fd))
@@ -87,7 +87,7 @@ void ttm_segment_close(struct ttm_process *process)
 
 /* -- growth ------------------------------------------------------------------ */
 
-static bool growth_is_blocked(struct ttm_process *process)
+bool ttm_growth_is_blocked(struct ttm_process *process)
 {
 	/* relaxed: a stale value costs one more try, or one less */
 	uint64_t until = ttm_load(&process->growth_blocked_ns);
@@ -97,7 +97,7 @@ static bool growth_is_blocked(struct ttm_process *process)
 
 static void growth_block(struct ttm_process *process)
 {
-	/* relaxed: see growth_is_blocked. What was blocked for good stays so. */
+	/* relaxed: see ttm_growth_is_blocked. What was blocked for good stays so. */
 	uint64_t until = ttm_load(&process->growth_blocked_ns);
 
 	if (until != UINT64_MAX)
@@ -196,7 +196,7 @@ static void *extent_claim(struct ttm_process *process, uint32_t *ret_index)
 	void *extent;
 	uint32_t index;
 
-	if (growth_is_blocked(process))
+	if (ttm_growth_is_blocked(process))
 		return NULL;
 	if (!directory_claim(process, &index)) {
 		growth_block(process);

@@ -2,14 +2,14 @@
 /* [event] -> lane -> drain -> apply -> publish -> read -> render */
 /*
  * The hooks about objects: check the arguments, resolve the device, and do the
- * same on each entry. Each public function is a test of the switch and a jump.
+ * same on each entry; group.c does so for buffers. Each public function is a test of the switch and a jump.
  */
 #include <string.h>
 
+#include "record/again.h"
 #include "record/device.h"
 #include "record/lane.h"
 #include "record/note.h"
-#include "record/object.h"
 #include "record/scope.h"
 #include "record/seat.h"
 #include "record/start.h"
@@ -19,50 +19,90 @@ static bool kind_is_good(enum ttmem_kind kind)
 	return (uint32_t)kind <= TTMEM_TRACE;
 }
 
+static TTM_INLINE void put_on_members(const struct ttm_hook *hook,
+	uint64_t mask, const struct ttm_object *object)
+{
+	uint64_t now = ttm_clock_now();
+	struct ttm_draft draft;
+
+	draft_set(&draft, hook->seat, object);
+	while (mask)
+		ttm_object_put(
+			hook, ttm_mask_take(&mask), object, &draft, &now);
+}
+
 /* A mesh, or a device of which little is known yet. */
 static TTM_SLOW void put_on_each(
 	struct ttm_ticket ticket, uint32_t device, struct ttm_object object)
 {
-	struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(ticket);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, true, &reason);
-	uint64_t now = ttm_clock_now();
 
+	/* Each loop has nothing of what the other class needs. */
 	if (!mask)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, object.figure,
 			object.id);
+	else if (object.figure == TTMEM_FIGURE_CB)
+		put_on_members(&hook, mask, &object);
+	else if (object.figure >= TTMEM_FIGURE_KERNEL)
+		put_on_members(&hook, mask, &object);
+}
+
+static TTM_INLINE void remove_on(const struct ttm_hook *hook, unsigned device,
+	unsigned figure, const struct ttm_key *key, const uint64_t *now)
+{
+	if (figure == TTMEM_FIGURE_CB)
+		ttm_cb_remove(hook, device, key, now);
+	else
+		ttm_object_remove(hook, device, figure, key, now);
+}
+
+static TTM_INLINE void remove_on_members(const struct ttm_hook *hook,
+	uint64_t mask, unsigned figure, uint64_t program, uint64_t id)
+{
+	uint64_t now = ttm_clock_now();
+	struct ttm_key key;
+
+	ttm_key_begin(&key, figure, program, id);
 	while (mask)
-		ttm_object_put(&hook, ttm_mask_take(&mask), &object, &now);
+		remove_on(hook, ttm_mask_take(&mask), figure, &key, &now);
 }
 
 static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(ticket);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, false, &reason);
-	uint64_t now = ttm_clock_now();
 
 	if (!mask)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, figure, id);
-	while (mask)
-		ttm_object_remove(
-			&hook, ttm_mask_take(&mask), figure, program, id, &now);
+	else if (figure == TTMEM_FIGURE_CB)
+		remove_on_members(&hook, mask, TTMEM_FIGURE_CB, program, id);
+	else
+		remove_on_members(&hook, mask, figure, program, id);
 }
 
-/* `bytes`: what is lost if the event cannot be recorded at all. */
-static TTM_INLINE void put(
-	uint32_t device, const struct ttm_object *object, uint64_t bytes)
+static TTM_INLINE void put(uint32_t device, const struct ttm_object *object)
 {
+	struct ttm_draft draft;
 	struct ttm_hook hook;
 	unsigned entry;
 
-	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, bytes)))
+	if (TTM_UNLIKELY(
+		    !ttm_hook_enter(&hook, TTM_ENTRY_STARTS, object->bytes)))
 		return;
-	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
-		ttm_object_put(&hook, entry, object, NULL);
-	else
+	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry))) {
+		draft_set(&draft, hook.seat, object);
+		ttm_object_put(&hook, entry, object, &draft, NULL);
+	} else if (object->figure < TTMEM_FIGURE_CB) {
+		ttm_group_put(ttm_ticket(&hook), device, object->figure,
+			object->id, object->address, object->size,
+			object->program);
+	} else {
 		put_on_each(ttm_ticket(&hook), device, object_copy(object));
+	}
 	ttm_hook_leave(&hook);
 }
 
@@ -70,14 +110,19 @@ static TTM_INLINE void object_remove(
 	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
 {
 	struct ttm_hook hook;
+	struct ttm_key key;
 	unsigned entry;
 
 	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0)))
 		return;
-	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry)))
-		ttm_object_remove(&hook, entry, figure, program, id, NULL);
-	else
+	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry))) {
+		ttm_key_begin(&key, figure, program, id);
+		remove_on(&hook, entry, figure, &key, NULL);
+	} else if (figure < TTMEM_FIGURE_CB) {
+		ttm_group_remove(ttm_ticket(&hook), device, figure, id);
+	} else {
 		remove_on_each(ttm_ticket(&hook), device, figure, program, id);
+	}
 	ttm_hook_leave(&hook);
 }
 
@@ -103,6 +148,7 @@ static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
 		.address = addr,
 		.size = size,
 		.program = charged,
+		.bytes = size,
 	};
 
 	if (TTM_UNLIKELY(!kind_is_good(kind)))
@@ -112,7 +158,7 @@ static TTM_SLOW void buffer_alloc(uint32_t device, enum ttmem_kind kind,
 		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS, (unsigned)kind,
 			id);
 	else
-		put(device, &object, size);
+		put(device, &object);
 }
 
 void ttmem_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
@@ -149,7 +195,8 @@ static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	unsigned entry;
+	unsigned entry, kind;
+	struct ttm_key key;
 	uint64_t mask;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
@@ -160,8 +207,9 @@ static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
 			&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE, id);
 	while (mask) {
 		entry = ttm_mask_take(&mask);
-		ttm_object_remove(&hook, entry,
-			ttm_object_kind(hook.process, entry, id), 0, id, NULL);
+		kind = ttm_object_kind(hook.process, entry, id);
+		ttm_key_begin(&key, kind, 0, id);
+		ttm_object_remove(&hook, entry, kind, &key, NULL);
 	}
 	ttm_hook_leave(&hook);
 }
@@ -194,17 +242,19 @@ static TTM_SLOW void cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
 		.size = size_per_core,
 		.program = program,
 	};
-	uint64_t bytes;
 
-	if (TTM_UNLIKELY(!bytes_on_cores(size_per_core, cores, &bytes)))
+	if (TTM_UNLIKELY(
+		    !bytes_on_cores(size_per_core, cores, &object.bytes))) {
 		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS,
 			TTMEM_FIGURE_CB, cb);
-	else if (TTM_UNLIKELY(flags & ~TTMEM_CB_BORROWED))
+	} else if (TTM_UNLIKELY(flags & ~TTMEM_CB_BORROWED)) {
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTMEM_FIGURE_CB, cb);
-	else
-		put(device, &object,
-			object.flags & TTM_FLAG_BORROWED ? 0 : bytes);
+	} else {
+		if (object.flags & TTM_FLAG_BORROWED)
+			object.bytes = 0;
+		put(device, &object);
+	}
 }
 
 void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
@@ -241,17 +291,17 @@ static TTM_SLOW void kernel_load(uint32_t device, uint64_t kernel,
 		.size = binary_size,
 		.program = kernel,
 	};
-	uint64_t bytes;
 
 	if (TTM_UNLIKELY((uint32_t)type > TTMEM_KERNEL_DISPATCH ||
 		    flags & ~TTMEM_KERNEL_IN_RING))
 		reject(TTMEM_ANOMALY_BAD_KIND, TTM_ENTRY_STARTS,
 			TTM_FIGURE_NONE, kernel);
-	else if (TTM_UNLIKELY(!bytes_on_cores(binary_size, cores, &bytes)))
+	else if (TTM_UNLIKELY(
+			 !bytes_on_cores(binary_size, cores, &object.bytes)))
 		reject(TTMEM_ANOMALY_OVERFLOW, TTM_ENTRY_STARTS, object.figure,
 			kernel);
 	else
-		put(device, &object, bytes);
+		put(device, &object);
 }
 
 void ttmem_kernel_load(uint32_t device, uint64_t kernel,
@@ -279,7 +329,7 @@ static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_hook hook;
-	uint64_t mask, now;
+	uint64_t mask, now, *at = NULL;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
@@ -287,10 +337,9 @@ static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 	if (!mask && reason == TTMEM_ANOMALY_BAD_DEVICE)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
 			program);
-	now = ttm_clock_now();
-	while (mask)
-		ttm_object_remove_program(
-			&hook, ttm_mask_take(&mask), program, now);
+	for (; mask; at = &now)
+		now = ttm_cb_remove_program(
+			&hook, ttm_mask_take(&mask), program, at);
 	ttm_hook_leave(&hook);
 }
 
@@ -313,7 +362,7 @@ static TTM_SLOW void cb_free_all(uint32_t device)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTMEM_FIGURE_CB, 0);
 	now = ttm_clock_now();
 	while (mask)
-		ttm_object_remove_cbs(&hook, ttm_mask_take(&mask), now);
+		ttm_cb_remove_all(&hook, ttm_mask_take(&mask), now);
 	ttm_hook_leave(&hook);
 }
 

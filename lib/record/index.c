@@ -175,7 +175,8 @@ bool ttm_index_has_other(const struct ttm_process *process,
 
 	ttm_search_start(&search, process, bucket_hash, tag);
 	while (ttm_search_next(&search, &entry))
-		if (entry != mine)
+		/* Which CBs a plan may have is nothing that it is. */
+		if ((entry ^ mine) & ~TTM_TAG_MAY)
 			return true;
 	return false;
 }

@@ -10,7 +10,8 @@
  * newest first. A freed entry is stored as 0 and used again.
  *
  * An entry is a hint: whoever finds one compares the key in the slot, and takes
- * the object only by a CAS on the slot's own word.
+ * the object only by a CAS: on the slot's own word, or for what is found together on the
+ * word of its octet (group.h) or plan (plan.h), to which the entry leads then.
  *
  * A slot is live before its entry goes in, and the key is looked up again after:
  * of two threads that insert one key at once, at least one sees the other. See
@@ -28,7 +29,9 @@ struct ttm_key {
 	/* TTM_W1_KEY: one, or three since the kernel types are one class */
 	unsigned w1, w1_or, w1_or_else;
 	uint64_t bucket_hash;
-	uint64_t tag; /* in bits 24-63; bit 32 is set: see ttm_bucket_with */
+	/* In bits 24-63; bit 32 is set: see ttm_bucket_with. A CB's: see
+	 * TTM_TAG_MAY. */
+	uint64_t tag;
 };
 
 static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
@@ -62,61 +65,132 @@ static inline uint64_t ttm_line(uint64_t id, unsigned figure)
  * are one of TTM_INDEX_HALVES. The part is chosen by the device: threads with a device
  * each would otherwise take every other line from each other's caches.
  */
-static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned w1)
+static inline uint64_t ttm_bucket_hash(
+	uint64_t id, unsigned figure, unsigned device)
 {
-	return ttm_line(id, w1 >> 6) * TTM_INDEX_PARTS + w1 % TTM_INDEX_PARTS;
+	return ttm_line(id, figure) * TTM_INDEX_PARTS +
+		device % TTM_INDEX_PARTS;
 }
 
 /*
- * A program's CBs are in a few chains, by the lowest bits of their ids, so that
- * destroying the program finds all of them there. Those of an even program and of an
- * odd one are in a half each, as above, and in it the even chains before the odd.
+ * Set in the tag of a group and of nothing else: where it leads to is an octet; likewise
+ * for a plan.
  */
-#define TTM_PROGRAM_CHAINS 8u
-
-static inline uint64_t ttm_program_hash(
-	uint64_t program, unsigned chain, unsigned w1)
-{
-	uint64_t line = (program >> 1) * (2 * TTM_PROGRAM_CHAINS) |
-		(chain & 1) << 3 | (chain >> 1) << 1 | (program & 1);
-
-	return ttm_bucket_hash(line, w1);
-}
+#define TTM_TAG_GROUP (1ull << 33)
+#define TTM_TAG_PLAN (1ull << 34)
 
 static inline uint64_t ttm_tag(uint64_t hash)
 {
-	return (hash | 1ull << 32) & ~0xffffffull;
+	return (hash | 1ull << 32) & ~(TTM_TAG_GROUP | TTM_TAG_PLAN | 0xffffff);
 }
 
-static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
-	unsigned figure, uint64_t program, uint64_t id)
+/*
+ * A plan's entry has here, instead of a part of the tag, a bit for each CB that it may
+ * have. The tag of a CB's key has all of them, as an entry that says "all"; what is looked
+ * for elsewhere is ttm_key_wanted().
+ */
+#define TTM_TAG_MAY 0xff000000ull
+#define TTM_TAG_MAY_HAVE(at) (1ull << (24 + (at)))
+
+/* Whether an entry has a tag, and for a plan's at least those bits. */
+static inline bool ttm_entry_has(uint64_t entry, uint64_t wanted)
 {
-	unsigned w1 = figure << 6 | device;
+	uint64_t mask = ~(uint64_t)0xffffff;
+
+	if (wanted & TTM_TAG_PLAN)
+		mask = ~(uint64_t)UINT32_MAX | (wanted & TTM_TAG_MAY);
+	return ((entry ^ wanted) & mask) == 0;
+}
+
+/* A key on no device yet; ttm_key_on() names it. */
+static inline void ttm_key_begin(
+	struct ttm_key *ret_key, unsigned figure, uint64_t program, uint64_t id)
+{
+	unsigned w1 = figure << 6;
 
 	if (figure >= TTMEM_FIGURE_KERNEL)
-		w1 = TTMEM_FIGURE_KERNEL << 6 | device;
+		w1 = TTMEM_FIGURE_KERNEL << 6;
 	ret_key->id = id;
 	ret_key->w1 = w1;
 	ret_key->w1_or = w1;
 	ret_key->w1_or_else = w1;
 	if (figure >= TTMEM_FIGURE_KERNEL) {
-		ret_key->w1_or = TTMEM_FIGURE_KERNEL_FABRIC << 6 | device;
-		ret_key->w1_or_else = TTMEM_FIGURE_KERNEL_DISPATCH << 6 |
-			device;
+		ret_key->w1_or = TTMEM_FIGURE_KERNEL_FABRIC << 6;
+		ret_key->w1_or_else = TTMEM_FIGURE_KERNEL_DISPATCH << 6;
 	}
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
-		ret_key->bucket_hash = ttm_program_hash(
-			program, id % TTM_PROGRAM_CHAINS, w1);
-		ret_key->tag = ttm_tag(ttm_hash(id, program));
+		/* All plans of a program are in one chain. */
+		ret_key->bucket_hash = ttm_bucket_hash(
+			program, TTMEM_FIGURE_CB, 0);
+		ret_key->tag = TTM_TAG_PLAN | TTM_TAG_MAY |
+			ttm_tag((program ^
+					id / TTM_PLAN_LEN *
+						0xe7037ed1a0b428dbull) *
+				0x9e3779b97f4a7c15ull);
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
-		ret_key->bucket_hash = ttm_bucket_hash(id, w1);
+		ret_key->bucket_hash = ttm_bucket_hash(id, w1 >> 6, 0);
 		ret_key->tag = ttm_tag(
 			(id ^ (uint64_t)w1 << 53) * 0x9e3779b97f4a7c15ull);
 	}
+}
+
+/*
+ * Devices of one part share lines, and mostly have the same ids: each has a tag of its
+ * own, so that one is not taken for the other.
+ */
+static inline uint64_t ttm_tag_of_device(unsigned device)
+{
+	return (uint64_t)device << 57;
+}
+
+static inline void ttm_key_on(struct ttm_key *key, unsigned device)
+{
+	key->w1 |= device;
+	key->w1_or |= device;
+	key->w1_or_else |= device;
+	key->bucket_hash += device % TTM_INDEX_PARTS;
+	key->tag ^= ttm_tag_of_device(device);
+}
+
+static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
+	unsigned figure, uint64_t program, uint64_t id)
+{
+	ttm_key_begin(ret_key, figure, program, id);
+	ttm_key_on(ret_key, device);
+}
+
+/* The tag of whatever may lead to the key: see TTM_TAG_MAY. */
+static inline uint64_t ttm_key_wanted(const struct ttm_key *key)
+{
+	if (!key->program_mask)
+		return key->tag;
+	return (key->tag & ~TTM_TAG_MAY) |
+		TTM_TAG_MAY_HAVE(key->id % TTM_PLAN_LEN);
+}
+
+/* And of any plan for CBs like it. */
+static inline uint64_t ttm_key_of_any(const struct ttm_key *key)
+{
+	return key->tag & ~TTM_TAG_MAY;
+}
+
+/*
+ * A group (see group.h) is in the bucket of one of its devices, under a tag of its own.
+ * `key` is on no device, or on one of the octet.
+ */
+static inline void ttm_key_of_group(
+	struct ttm_key *ret_key, const struct ttm_key *key, unsigned octet)
+{
+	unsigned device = key->w1 % TTM_DEVICES_MAX;
+
+	*ret_key = *key;
+	ret_key->bucket_hash += octet % TTM_INDEX_PARTS;
+	ret_key->bucket_hash -= device % TTM_INDEX_PARTS;
+	ret_key->tag ^= TTM_TAG_GROUP | ttm_tag_of_device(octet ^ device);
 }
 
 static inline struct ttm_level *ttm_level_newest(
@@ -151,7 +225,7 @@ static inline unsigned ttm_bucket_with(
 		(const uint64_t *)(const void *)bucket, (uint32_t)(tag >> 32));
 }
 
-/* The first entry of a bucket with this tag, if there is one, and its number. */
+/* The first entry of a bucket with this tag, if there is one, and its number. Not for CBs. */
 static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 	uint64_t tag, uint64_t *ret_entry, unsigned *ret_at)
 {
@@ -208,6 +282,7 @@ struct ttm_search {
 	struct ttm_probe probe;
 	uint64_t tag;
 	unsigned found; /* in this bucket, still to come */
+	bool in_groups; /* see ttm_found_next */
 };
 
 static inline unsigned search_bucket(const struct ttm_search *search)
@@ -222,7 +297,16 @@ static inline void ttm_search_start(struct ttm_search *search,
 {
 	ttm_probe_start(&search->probe, process, bucket_hash);
 	search->tag = tag;
+	search->in_groups = false;
 	search->found = search_bucket(search);
+}
+
+/* Over whatever may lead to the key. */
+static inline void ttm_search_key(struct ttm_search *search,
+	const struct ttm_process *process, const struct ttm_key *key)
+{
+	ttm_search_start(
+		search, process, key->bucket_hash, ttm_key_wanted(key));
 }
 
 /* The place of the next one, or NULL at the end; *ret_entry is its value. */
@@ -240,7 +324,8 @@ static inline uint64_t *ttm_search_next(
 			*ret_entry = ttm_load_acquire(place);
 			if (*ret_entry == 0 ||
 				(search->tag &&
-					(*ret_entry ^ search->tag) >> 24 != 0))
+					!ttm_entry_has(
+						*ret_entry, search->tag)))
 				continue;
 			search->found &= search->found - 1;
 			return place;
@@ -256,8 +341,8 @@ bool ttm_index_has_other(const struct ttm_process *process,
 	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
 /*
- * The same after an insertion at `place` of this bucket of this level: the answer "no"
- * is certain, and needs no slot. The newest level must be asked for again: by now there
+ * The same after an insertion at `place` of this bucket of this level, not of a CB: the
+ * answer "no" is certain, and needs no slot. The newest level must be asked for again: by now there
  * may be one with a rival.
  */
 static inline bool ttm_index_may_have_other(const struct ttm_process *process,
@@ -281,27 +366,14 @@ static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
 }
 
-/*
- * Likewise, with another entry in the same bucket that is known: true if there is none
- * with the tag but these two. False says nothing.
- */
-static inline bool ttm_index_has_only(const struct ttm_process *process,
-	const struct ttm_bucket *bucket, const struct ttm_key *key,
-	const uint64_t *mine, const uint64_t *other)
+/* Whether there may be any; "no" is certain if the key is not about to come. */
+static inline bool ttm_index_may_have(const struct ttm_level *level,
+	const struct ttm_bucket *bucket, const struct ttm_key *key)
 {
-	const struct ttm_level *level = ttm_level_newest(process);
-	unsigned both = 1u << (mine - bucket->entries) |
-		1u << (other - bucket->entries);
-
 	/* relaxed: as above */
-	if (TTM_UNLIKELY(level->older ||
-		    ttm_level_bucket(level, key->bucket_hash) != bucket))
-		return false;
-	/* Mostly they are alone in their bucket. */
-	if (TTM_LIKELY(both == 3 && ttm_line_is_zero_from(bucket->entries, 2)))
-		return true;
-	return ttm_bucket_with(bucket, key->tag) == both &&
-		ttm_load(&bucket->next) == 0;
+	return level->older || ttm_load(&bucket->next) != 0 ||
+		(!ttm_line_is_zero_from(bucket->entries, 0) &&
+			ttm_bucket_with(bucket, key->tag) != 0);
 }
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)
@@ -320,29 +392,32 @@ void ttm_index_drop(struct ttm_process *process);
 uint64_t *ttm_index_insert_slow(
 	struct ttm_process *process, uint64_t bucket_hash, uint64_t entry);
 
+static inline bool place_take(uint64_t *place, uint64_t entry)
+{
+	/* relaxed: the CAS decides.
+	 * pairs(index-entry): full, with whoever probes, and with
+	 * ttm_index_clear */
+	if (TTM_UNLIKELY(ttm_load(place) != 0 || !ttm_cas(place, 0, entry)))
+		return false;
+	/* pairs(index-insert): full, with the same line on another thread: of
+	 * two equal keys at least one sees the other when it looks again */
+	ttm_fence_after_cas();
+	return true;
+}
+
+/* The place, or NULL if the bucket is full. */
 static inline uint64_t *ttm_bucket_put(
 	struct ttm_bucket *bucket, uint64_t entry)
 {
-	uint64_t *place;
 	unsigned empty;
 
-	/* relaxed: the CAS decides. As in ttm_bucket_find, mostly the first. */
-	if (TTM_LIKELY(ttm_load(&bucket->entries[0]) == 0))
-		empty = 1;
-	else
-		empty = ttm_bucket_with(bucket, 0) & TTM_BUCKET_ENTRIES;
-	for (; TTM_LIKELY(empty); empty &= empty - 1) {
-		place = &bucket->entries[__builtin_ctz(empty)];
-		/* pairs(index-entry): full, with whoever probes, and with
-		 * ttm_index_clear */
-		if (TTM_LIKELY(ttm_cas(place, 0, entry))) {
-			/* pairs(index-insert): full, with the same line on
-			 * another thread: of two equal keys at least one sees
-			 * the other when it looks again */
-			ttm_fence_after_cas();
-			return place;
-		}
-	}
+	/* As in ttm_bucket_find, mostly the first. */
+	if (TTM_LIKELY(place_take(&bucket->entries[0], entry)))
+		return &bucket->entries[0];
+	empty = ttm_bucket_with(bucket, 0) & TTM_BUCKET_ENTRIES;
+	for (; TTM_LIKELY(empty); empty &= empty - 1)
+		if (place_take(&bucket->entries[__builtin_ctz(empty)], entry))
+			return &bucket->entries[__builtin_ctz(empty)];
 	return NULL;
 }
 

@@ -10,9 +10,9 @@
  * If the reader copied any byte of a newer record, the fence makes it see the
  * intent that came before it, and it drops what it copied. `intent` is raised
  * before the slot is touched, so that a process that was killed inside an
- * operation shows it. An operation that replaces an object has two records, and
- * its tail goes up by two at once. Wait-free; one writer at a time (the seat's owner at this
- * depth).
+ * operation shows it. An operation that replaces an object has two records, one
+ * about a group several, and its tail goes up by all of them at once. Wait-free; one
+ * writer at a time (the seat's owner at this depth).
  */
 #ifndef TTM_RECORD_LANE_H
 #define TTM_RECORD_LANE_H
@@ -34,10 +34,11 @@ static inline void ttm_lane_begin(struct ttm_lane *lane)
 	lane_intend(lane, 1);
 }
 
-/* An operation that has begun turns out to have two records. */
-static inline void ttm_lane_begin_second(struct ttm_lane *lane)
+/* One with several; or an operation that has begun turns out to have two. */
+static inline void ttm_lane_begin_several(
+	struct ttm_lane *lane, unsigned records)
 {
-	lane_intend(lane, 2);
+	lane_intend(lane, records);
 }
 
 /* Where the next record goes, or one `ahead` of it. */
@@ -45,6 +46,16 @@ static TTM_INLINE struct ttm_words *ttm_lane_record(
 	const struct ttm_lane *lane, unsigned ahead)
 {
 	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
+}
+
+/* The one after a record. */
+static TTM_INLINE struct ttm_words *ttm_lane_record_after(
+	const struct ttm_lane *lane, struct ttm_words *record)
+{
+	record++;
+	return TTM_UNLIKELY(record == lane->records + TTM_LANE_RECORDS) ?
+		lane->records :
+		record;
 }
 
 /* A record about an object but for w6 and w7; its words but for w0, w1 and w3. */

@@ -5,7 +5,7 @@
 #include "record/lane.h"
 #include "record/scope.h"
 
-void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note)
+void ttm_note_commit(const struct ttm_hook *hook, const struct ttm_note *note)
 {
 	bool named = note->device < TTM_DEVICES_MAX;
 	struct ttm_words record = { {
@@ -24,7 +24,27 @@ void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note)
 	ttm_lane_commit(hook->lane, &record);
 }
 
-void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
+TTM_COLD void ttm_noops_write(
+	const struct ttm_lane *lane, unsigned from, unsigned to)
+{
+	const struct ttm_words nothing = { {
+		[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
+			TTM_FLAG_NO_DEVICE, TTM_RECORD_NOOP),
+		[3] = ttm_clock_now(),
+	} };
+
+	for (; from < to; from++)
+		ttm_record_write(ttm_lane_record(lane, from), 0, nothing.w[1],
+			nothing.w[3], &nothing);
+}
+
+TTM_COLD void ttm_noop_commit(const struct ttm_hook *hook)
+{
+	ttm_noops_write(hook->lane, 0, 1);
+	ttm_lane_end(hook->lane, 1);
+}
+
+void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id)
 {
 	struct ttm_note note = {
@@ -40,15 +60,15 @@ void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
 	ttm_note_commit(hook, &note);
 }
 
-void ttm_anomaly(struct ttm_hook *hook, enum ttmem_anomaly reason,
+void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id)
 {
 	ttm_lane_begin(hook->lane);
 	ttm_anomaly_commit(hook, reason, device, figure, id);
 }
 
-void ttm_loss(struct ttm_hook *hook, enum ttmem_loss reason, unsigned device,
-	unsigned figure, uint64_t id, uint64_t bytes)
+void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
+	unsigned device, unsigned figure, uint64_t id, uint64_t bytes)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_LOSS,

@@ -18,19 +18,25 @@ struct ttm_note {
 };
 
 /* The operation has begun: this record ends it. */
-void ttm_note_commit(struct ttm_hook *hook, const struct ttm_note *note);
+void ttm_note_commit(const struct ttm_hook *hook, const struct ttm_note *note);
+
+/* It turned out that there is nothing to say. */
+void ttm_noop_commit(const struct ttm_hook *hook);
+
+/* Likewise, in records `from` to `to` of an operation, which were promised. */
+void ttm_noops_write(const struct ttm_lane *lane, unsigned from, unsigned to);
 
 /* Count, and note as above: the first ends an operation that has begun. */
-void ttm_anomaly_commit(struct ttm_hook *hook, enum ttmem_anomaly reason,
+void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id);
-void ttm_anomaly(struct ttm_hook *hook, enum ttmem_anomaly reason,
+void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned device, unsigned figure, uint64_t id);
-void ttm_loss(struct ttm_hook *hook, enum ttmem_loss reason, unsigned device,
-	unsigned figure, uint64_t id, uint64_t bytes);
+void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
+	unsigned device, unsigned figure, uint64_t id, uint64_t bytes);
 
 /* Count only, where another record tells the story. */
 static inline void ttm_anomaly_count(
-	struct ttm_hook *hook, enum ttmem_anomaly reason)
+	const struct ttm_hook *hook, enum ttmem_anomaly reason)
 {
 	ttm_own_add(&hook->lane->own_block->anomalies[reason], 1);
 }

@@ -5,7 +5,8 @@
  *
  *   put     intent; slot writing, body, live; index; counters; ALLOC; tail
  *   remove  intent; slot free (CAS: one winner); index; counters; FREE; tail;
- *           only then is the slot used again
+ *           only then is the slot used again (in a group or a plan, see group.h and
+ *           plan.h, the CAS is before the slot, and the index follows the last one)
  *
  * Each live slot and each freed one has a record with its generation, so that
  * the aggregator's mirror follows whatever the order across lanes.
@@ -31,6 +32,7 @@
 
 #include "record/account.h"
 #include "record/find.h"
+#include "record/group.h"
 #include "record/index.h"
 #include "record/lane.h"
 #include "record/note.h"
@@ -38,20 +40,15 @@
 #include "record/scope.h"
 #include "record/supply.h"
 
-/* What a hook says of an object. */
-struct ttm_object {
-	unsigned figure;
-	unsigned flags; /* enum ttm_flag */
-	uint32_t cores; /* 0 for a buffer */
-	uint64_t id;
-	uint64_t address;
-	uint64_t size;    /* CB: per core; kernel: of the binary */
-	uint64_t program; /* buffer: charged bytes */
-};
-
-/* A put on its way. `mine` is the new object; its words are set first of all. */
+/*
+ * A put on its way. `mine` is the new object; its words are set first of all. The latest
+ * that it saw before it entered it may end even if its own is gone by then: see
+ * put_may_end(). w0 is 0 if there was nothing.
+ */
 struct ttm_put {
 	struct ttm_hook hook;
+	uint64_t before_w0;
+	uint32_t before_slot;
 	struct ttm_device *device;
 	struct ttm_block_device *block;
 	uint64_t era;
@@ -59,7 +56,17 @@ struct ttm_put {
 	struct ttm_found mine;
 };
 
-/* -- object.c: what is rare, by value: see seat.h --------------------------------- */
+/*
+ * One of a group (see group.h) that has entered, in an octet with that word: whether it
+ * met another of its key and was given up, as by ttm_put_meets. Nothing is counted or
+ * recorded.
+ */
+bool ttm_put_yields(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	uint64_t octet, const struct ttm_words *words);
+
+struct ttm_spot;
+
+/* -- put.c, object.c: what is rare, by value: see seat.h --------------------------------- */
 
 /* The whole of it, where the usual way below does not go. */
 void ttm_put_rarely(
@@ -70,13 +77,18 @@ void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 /*
  * The slot is live, and was entered without a look: there may be others with its key.
  * Its words are in the lane's next record. `place` NULL: not entered yet, for its
- * bucket was full, or contended.
+ * bucket was full, or contended. `plan`: a CB's, see plan.h, else NULL.
  */
-void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place);
+void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	struct ttm_plan *plan);
 
-/* Where it has looked, and found at least one; the record is not written yet. */
-void ttm_put_settles(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
-	struct ttm_words words);
+/* The same of a CB that took the place of another, when all is said about it. */
+void ttm_put_met(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	struct ttm_plan *plan, struct ttm_words words);
+
+/* All that the index has of a kernel, of whatever epoch. */
+void ttm_kernel_remove_rest(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_key *key, uint64_t now);
 
 /* Looks before it enters: for what is often replaced, or dispatched again. */
 void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
@@ -88,12 +100,6 @@ void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
  */
 unsigned ttm_object_kind(
 	struct ttm_process *process, unsigned device, uint64_t id);
-
-/* All CBs of a program and its kernel; all CBs of a device. */
-void ttm_object_remove_program(
-	struct ttm_hook *hook, unsigned device, uint64_t program, uint64_t now);
-void ttm_object_remove_cbs(
-	struct ttm_hook *hook, unsigned device, uint64_t now);
 
 /* -- arguments of the rare calls ------------------------------------------------ */
 
@@ -111,6 +117,7 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 		.address = object->address,
 		.size = object->size,
 		.program = object->program,
+		.bytes = object->bytes,
 	};
 }
 
@@ -124,6 +131,25 @@ static TTM_INLINE uint64_t event_time(const uint64_t *now)
 	return now ? *now : ttm_clock_now();
 }
 
+/* A device as an event finds it. */
+struct ttm_spot {
+	struct ttm_device *device;
+	struct ttm_block_device *block; /* NULL: the lane has none yet */
+	uint64_t era;
+	uint64_t w1; /* epoch and device */
+	unsigned entry;
+};
+
+static TTM_INLINE void spot_set(
+	struct ttm_spot *ret_spot, const struct ttm_hook *hook, unsigned device)
+{
+	ret_spot->device = &hook->process->devices[device];
+	ret_spot->block = ttm_lane_block_made(hook->lane, device);
+	ret_spot->era = ttm_device_era(ret_spot->device);
+	ret_spot->w1 = TTM_W1(0, TTM_ERA_EPOCH(ret_spot->era), device, 0, 0, 0);
+	ret_spot->entry = device;
+}
+
 /* Where the index has a key, or will have it. */
 struct ttm_way {
 	struct ttm_key key;
@@ -131,11 +157,12 @@ struct ttm_way {
 	struct ttm_bucket *bucket;
 };
 
+/* `key` is on no device yet. */
 static TTM_INLINE void way_set(struct ttm_way *ret_way,
-	const struct ttm_hook *hook, unsigned device, unsigned figure,
-	uint64_t program, uint64_t id)
+	const struct ttm_hook *hook, const struct ttm_key *key, unsigned device)
 {
-	ttm_key_set(&ret_way->key, device, figure, program, id);
+	ret_way->key = *key;
+	ttm_key_on(&ret_way->key, device);
 	ret_way->level = ttm_level_newest(hook->process);
 	ret_way->bucket = ttm_level_bucket(
 		ret_way->level, ret_way->key.bucket_hash);
@@ -152,15 +179,29 @@ static TTM_INLINE uint64_t object_bytes(
 /* -- the end of an object -------------------------------------------------------- */
 
 /* Of all who try, one gets true: it owns the slot then, and its body stands. */
-static TTM_INLINE bool slot_free(
-	struct ttm_words *shared, uint64_t live, uint64_t *place)
+static TTM_INLINE bool slot_free(struct ttm_words *shared, uint64_t live)
 {
 	/* pairs(slot): full, with slot_read and the aggregator's scan */
-	if (TTM_UNLIKELY(!ttm_cas(
-		    &shared->w[0], live, TTM_W0_NEXT(live, TTM_SLOT_FREE))))
+	if (TTM_UNLIKELY(!ttm_cas(&shared->w[0], live, TTM_W0_FREE(live))))
 		return false;
 	TTM_TESTPOINT("slot freed");
-	ttm_index_clear(place);
+	return true;
+}
+
+/* The same in an octet or a plan: who claimed it has it to itself. */
+static TTM_INLINE void slot_free_claimed(
+	struct ttm_words *shared, uint64_t live)
+{
+	/* pairs(slot): release, with slot_read and the aggregator's scan */
+	ttm_store_release(&shared->w[0], TTM_W0_FREE(live));
+	TTM_TESTPOINT("slot freed");
+}
+
+static TTM_INLINE bool seen_free(const struct ttm_seen *seen)
+{
+	if (TTM_UNLIKELY(!slot_free(seen->shared, seen->w0)))
+		return false;
+	ttm_index_clear(seen->place);
 	return true;
 }
 
@@ -188,7 +229,7 @@ static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
 {
 	/* relaxed: between the intent and the tail */
 	ttm_pair_store(&record->w[0],
-		ttm_pair_of(TTM_W0_NEXT(seen->w0, TTM_SLOT_FREE),
+		ttm_pair_of(TTM_W0_FREE(seen->w0),
 			TTM_W1_AS_RECORD(seen->w1, flags, TTM_RECORD_FREE)));
 	ttm_pair_store(&record->w[2], ttm_pair_of(id, now));
 	ttm_pair_store(&record->w[4], rest->w4);
@@ -199,57 +240,59 @@ static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
 static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
 	uint64_t now, const struct ttm_words *words)
 {
-	ttm_record_write(record, TTM_W0_NEXT(words->w[0], TTM_SLOT_FREE),
+	ttm_record_write(record, TTM_W0_FREE(words->w[0]),
 		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_FREE), now,
 		words);
 }
 
-static TTM_INLINE void free_commit(struct ttm_hook *hook,
-	struct ttm_words *record, uint32_t slot, unsigned flags, uint64_t now,
-	const struct ttm_words *words)
+/*
+ * What was seen goes, in an operation that has begun; false if it went meanwhile, or
+ * changed, and nothing has happened yet.
+ */
+static TTM_INLINE bool seen_end(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, unsigned figure, uint64_t id, uint64_t now,
+	const struct ttm_seen *seen)
 {
-	free_write(record, flags, now, words);
+	struct ttm_rest rest;
+
+	slot_rest(&rest, seen, figure);
+	if (TTM_UNLIKELY(!seen_free(seen)))
+		return false;
+	if (figure >= TTMEM_FIGURE_KERNEL)
+		figure = TTM_W1_FIGURE(seen->w1);
+	ttm_account_free(spot->device, spot->block, figure, spot->era, 1,
+		rest.bytes, false);
+	TTM_TESTPOINT("free counted");
+	rest_write(ttm_lane_record(hook->lane, 0), 0, id, now, seen, &rest);
 	ttm_lane_end(hook->lane, 1);
-	ttm_supply_put(hook->process, hook->lane, slot,
-		ttm_slot_at(hook->process, slot));
+	ttm_supply_put(hook->process, hook->lane, ttm_entry_slot(seen->entry),
+		seen->shared);
+	return true;
 }
 
-static TTM_INLINE void ttm_object_remove(struct ttm_hook *hook, unsigned device,
-	unsigned figure, uint64_t program, uint64_t id, const uint64_t *at)
+/* `key` is that of figure, program and id, on no device yet. */
+static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
+	unsigned device, unsigned figure, const struct ttm_key *key,
+	const uint64_t *at)
 {
-	struct ttm_device *entry = &hook->process->devices[device];
-	struct ttm_block_device *block = ttm_lane_block_made(
-		hook->lane, device);
-	struct ttm_words *record = ttm_lane_record(hook->lane, 0);
-	uint64_t era = ttm_device_era(entry), now;
-	struct ttm_rest rest;
 	struct ttm_seen seen;
+	struct ttm_spot spot;
 	struct ttm_way way;
+	uint64_t now;
 
-	way_set(&way, hook, device, figure, program, id);
+	spot_set(&spot, hook, device);
+	way_set(&way, hook, key, device);
 	/* It is on its way while the clock is read, which holds up everything
 	 * behind it. */
 	ttm_prefetch_write(way.bucket);
 	ttm_lane_begin(hook->lane);
 	now = event_time(at);
-	if (TTM_UNLIKELY(!block ||
+	if (TTM_UNLIKELY(!spot.block ||
 		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
-		    !key_glance(&way.key, era, &seen)))
-		goto rare;
-	slot_rest(&rest, &seen, figure);
-	if (TTM_UNLIKELY(!slot_free(seen.shared, seen.w0, seen.place)))
-		goto rare;
-	if (figure >= TTMEM_FIGURE_KERNEL)
-		figure = TTM_W1_FIGURE(seen.w1);
-	ttm_account_free(entry, block, figure, era, rest.bytes, false);
-	TTM_TESTPOINT("free counted");
-	rest_write(record, 0, id, now, &seen, &rest);
-	ttm_lane_end(hook->lane, 1);
-	ttm_supply_put(hook->process, hook->lane, ttm_entry_slot(seen.entry),
-		seen.shared);
-	return;
-rare:
-	ttm_remove_rarely(ttm_ticket(hook), device, figure, program, id);
+		    !key_glance(&way.key, spot.era, &seen) ||
+		    !seen_end(hook, &spot, figure, key->id, now, &seen)))
+		ttm_remove_rarely(ttm_ticket(hook), device, figure,
+			key->program, key->id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
@@ -259,8 +302,7 @@ static TTM_INLINE void slot_begin(
 	struct ttm_words *shared, struct ttm_words *words)
 {
 	/* relaxed: a free slot belongs to whoever took it */
-	uint64_t writing = TTM_W0_NEXT(
-		ttm_load(&shared->w[0]), TTM_SLOT_WRITING);
+	uint64_t writing = TTM_W0_WRITING(ttm_load(&shared->w[0]));
 
 	ttm_store(&shared->w[0], writing);
 	/* pairs(slot-reuse): release, with slot_read and the aggregator's
@@ -270,7 +312,7 @@ static TTM_INLINE void slot_begin(
 	ttm_store(&shared->w[1], words->w[1]);
 	ttm_pair_store(&shared->w[2], ttm_pair_of(words->w[2], words->w[3]));
 	ttm_pair_store(&shared->w[4], ttm_pair_of(words->w[4], words->w[5]));
-	words->w[0] = TTM_W0_NEXT(writing, TTM_SLOT_LIVE);
+	words->w[0] = TTM_W0_LIVE(writing);
 }
 
 static TTM_INLINE void slot_end(
@@ -292,20 +334,44 @@ static TTM_INLINE void alloc_begin(
 		words->w[3], words);
 }
 
-/* All but w0, the slot in w1, and the time. */
-static TTM_INLINE void words_set(struct ttm_words *ret_words,
-	const struct ttm_seat *seat, uint64_t era, unsigned device,
-	const struct ttm_object *object)
+/* An object on no device yet: what is the same on all members of a mesh. */
+struct ttm_draft {
+	struct ttm_key key;
+	struct ttm_words
+		words; /* w1: figure and flags; w0 and w6 are not set */
+	uint64_t bytes;
+};
+
+static TTM_INLINE void draft_fill(struct ttm_draft *draft,
+	const struct ttm_seat *seat, const struct ttm_object *object)
 {
 	struct ttm_scope scope = ttm_scope_now(seat);
+	uint64_t *w = draft->words.w;
 
-	ret_words->w[1] = TTM_W1(0, TTM_ERA_EPOCH(era), device, object->figure,
-		object->flags | scope.flags, 0);
-	ret_words->w[2] = object->id;
-	ret_words->w[3] = object->address;
-	ret_words->w[4] = object->size;
-	ret_words->w[5] = object->program;
-	ret_words->w[7] = TTM_W7(scope.name, 0, object->cores);
+	draft->bytes = object->bytes;
+	w[1] = TTM_W1(0, 0, 0, object->figure, object->flags | scope.flags, 0);
+	w[2] = object->id;
+	w[3] = object->address;
+	w[4] = object->size;
+	w[5] = object->program;
+	w[7] = TTM_W7(scope.name, 0, object->cores);
+}
+
+/* A kernel's is filled when it turns out to be new. */
+static TTM_INLINE void draft_set(struct ttm_draft *ret_draft,
+	const struct ttm_seat *seat, const struct ttm_object *object)
+{
+	ttm_key_begin(
+		&ret_draft->key, object->figure, object->program, object->id);
+	if (object->figure < TTMEM_FIGURE_KERNEL)
+		draft_fill(ret_draft, seat, object);
+}
+
+/* w1 of a draft on a device, in a slot. */
+static TTM_INLINE uint64_t draft_w1(const struct ttm_draft *draft,
+	const struct ttm_spot *spot, uint32_t slot, uint8_t turn)
+{
+	return draft->words.w[1] | spot->w1 | TTM_W1(slot, 0, 0, 0, 0, turn);
 }
 
 static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
@@ -327,27 +393,28 @@ static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
  * cost more. All that can be written before the clock is read is written then, for
  * reading it takes as long as writing it through, which the CAS waits for.
  */
-static TTM_INLINE void put_boldly(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const struct ttm_way *way,
+static TTM_INLINE void put_boldly(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_object *object,
+	const struct ttm_draft *draft, const struct ttm_way *way,
 	const uint64_t *now)
 {
-	struct ttm_device *entry = &hook->process->devices[device];
-	struct ttm_block_device *block = ttm_lane_block_made(
-		hook->lane, device);
 	struct ttm_words *record = ttm_lane_record(hook->lane, 0), *shared;
-	uint64_t era = ttm_device_era(entry), *place;
+	struct ttm_words words = draft->words;
 	struct ttm_lane *lane = hook->lane;
-	struct ttm_words words;
+	uint64_t *place;
 	uint32_t slot;
 
-	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot, &shared))) {
-		ttm_put_rarely(ttm_ticket(hook), device, object_copy(object));
+	if (TTM_UNLIKELY(
+		    !spot->block || !ttm_supply_peek(lane, &slot, &shared))) {
+		ttm_put_rarely(
+			ttm_ticket(hook), spot->entry, object_copy(object));
 		return;
 	}
 	ttm_prefetch_write(shared);
 	ttm_prefetch_write(way->bucket);
-	words_set(&words, hook->seat, era, device, object);
-	words.w[1] |= slot;
+	if (object->figure < TTMEM_FIGURE_CB)
+		ttm_single_announce(hook->process, spot->entry);
+	words.w[1] = draft_w1(draft, spot, slot, 0);
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
 	slot_begin(shared, &words);
@@ -360,194 +427,16 @@ static TTM_INLINE void put_boldly(const struct ttm_hook *hook, unsigned device,
 	if (TTM_UNLIKELY(!place ||
 		    ttm_index_may_have_other(hook->process, way->level,
 			    way->bucket, &way->key, place,
-			    ttm_entry(&way->key, slot)))) {
-		ttm_put_meets(ttm_ticket(hook), era, place);
+			    ttm_entry(&way->key, slot)) ||
+		    (object->figure < TTMEM_FIGURE_CB &&
+			    ttm_group_may_have(hook->process, &way->key)))) {
+		ttm_put_meets(ttm_ticket(hook), spot->era, place, NULL);
 		return;
 	}
-	ttm_account_alloc(entry, block, object->figure, era,
-		object_bytes(object->figure, object->flags, object->size,
-			object->cores));
+	ttm_account_alloc(spot->device, spot->block, object->figure, spot->era,
+		draft->bytes);
 	TTM_TESTPOINT("alloc counted");
 	ttm_lane_end(lane, 1);
-}
-
-/* -- a kernel again ---------------------------------------------------------------- */
-
-/* A kernel that is the same in all respects: loading it is a dispatch. */
-static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
-	unsigned figure, unsigned flags, uint64_t size, uint32_t cores)
-{
-	return TTM_W1_FIGURE(w1) == figure && w4 == size &&
-		TTM_W7_CORES(w7) == cores &&
-		((TTM_W1_FLAGS(w1) ^ flags) & TTM_FLAG_IN_RING) == 0;
-}
-
-static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
-	struct ttm_block_device *block, uint64_t w1, uint64_t id, uint64_t now)
-{
-	const struct ttm_words words = { {
-		[2] = id,
-		[7] = TTM_W7(ttm_scope_now(hook->seat).name, 0, 0),
-	} };
-
-	ttm_own_add(
-		&block->dispatches[TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL], 1);
-	TTM_TESTPOINT("dispatch counted");
-	ttm_record_write(ttm_lane_record(hook->lane, 0), 0,
-		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_EPOCH(w1), TTM_W1_DEVICE(w1),
-			TTM_W1_FIGURE(w1), 0, TTM_RECORD_DISPATCH),
-		now, &words);
-	ttm_lane_end(hook->lane, 1);
-}
-
-/* Whether it was one; false says nothing. `seen` points to its slot. */
-static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
-	unsigned device, const struct ttm_object *object,
-	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
-{
-	struct ttm_block_device *block = ttm_lane_block_made(
-		hook->lane, device);
-	uint64_t era = ttm_device_era(&hook->process->devices[device]);
-	uint64_t w4, w7;
-
-	if (TTM_UNLIKELY(!block || !key_glance(key, era, seen)))
-		return false;
-	w4 = ttm_load(&seen->shared->w[4]);
-	w7 = ttm_load(&seen->shared->w[7]);
-	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_read */
-	ttm_fence_acquire();
-	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
-		    object->size, object->cores) ||
-		ttm_load(&seen->shared->w[0]) != seen->w0)
-		return false;
-	ttm_lane_begin(hook->lane);
-	dispatch_commit(hook, block, seen->w1, object->id, now);
-	return true;
-}
-
-/*
- * One that is live already is usual, and so it looks first: behind the clock, where the
- * bucket has arrived meanwhile, but before it if the last one was new, for then this one
- * will be, too. The clock is read again if that was wrong.
- */
-static TTM_INLINE void kernel_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const uint64_t *at)
-{
-	bool is_new = hook->lane->kernels_are_new;
-	struct ttm_seen seen;
-	struct ttm_way way;
-	uint64_t now = 0;
-
-	way_set(&way, hook, device, object->figure, 0, object->id);
-	if (!is_new) {
-		/* Only read: it may stay in the caches of others, too. */
-		__builtin_prefetch(way.bucket);
-		now = event_time(at);
-	}
-	if (!key_point(hook->process, way.bucket, &way.key, &seen)) {
-		hook->lane->kernels_are_new = true;
-		put_boldly(hook, device, object, &way, at);
-		return;
-	}
-	if (is_new) {
-		hook->lane->kernels_are_new = false;
-		now = event_time(at);
-	}
-	if (!kernel_dispatched(hook, device, object, &way.key, &seen, now))
-		ttm_put_carefully(
-			ttm_ticket(hook), device, object_copy(object), now);
-}
-
-/*
- * A CB planned anew, the one before in the same bucket; false if it is not so simple,
- * and nothing has happened yet. `seen` points to it.
- */
-static TTM_INLINE bool cb_replaced(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const struct ttm_way *way,
-	struct ttm_seen *seen, const uint64_t *at)
-{
-	struct ttm_device *entry = &hook->process->devices[device];
-	struct ttm_lane *lane = hook->lane;
-	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
-	struct ttm_words *record = ttm_lane_record(lane, 0), *shared;
-	uint64_t era = ttm_device_era(entry), now = event_time(at), *place;
-	struct ttm_words words;
-	struct ttm_rest old;
-	uint32_t slot;
-
-	if (TTM_UNLIKELY(!block || !ttm_supply_peek(lane, &slot, &shared) ||
-		    !key_glance(&way->key, era, seen)))
-		return false;
-	slot_rest(&old, seen, TTMEM_FIGURE_CB);
-	words_set(&words, hook->seat, era, device, object);
-	words.w[1] = TTM_W1_WITH(words.w[1], slot, TTM_W1_TURN(seen->w1) + 1);
-	words.w[6] = now;
-	ttm_supply_take_peeked(lane);
-	ttm_lane_begin(lane);
-	slot_begin(shared, &words);
-	slot_end(shared, &words);
-	place = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!place ||
-		    !ttm_index_has_only(hook->process, way->bucket, &way->key,
-			    place, seen->place) ||
-		    !slot_free(seen->shared, seen->w0, seen->place))) {
-		ttm_put_settles(
-			ttm_ticket(hook), era, place, words_copy(&words));
-		return true;
-	}
-	/* In this order: the peak does not hold the two together. */
-	ttm_account_free(entry, block, TTMEM_FIGURE_CB, era, old.bytes, false);
-	TTM_TESTPOINT("free counted");
-	ttm_account_alloc(entry, block, TTMEM_FIGURE_CB, era,
-		object_bytes(TTMEM_FIGURE_CB, object->flags, object->size,
-			object->cores));
-	TTM_TESTPOINT("alloc counted");
-	ttm_lane_begin_second(lane);
-	rest_write(record, TTM_FLAG_REPLACED, object->id, now, seen, &old);
-	record = ttm_lane_record(lane, 1);
-	alloc_begin(record, 0, &words);
-	ttm_record_end(record, &words);
-	ttm_lane_end(lane, 2);
-	ttm_supply_put(
-		hook->process, lane, ttm_entry_slot(seen->entry), seen->shared);
-	return true;
-}
-
-static TTM_INLINE void cb_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const uint64_t *now)
-{
-	struct ttm_seen seen;
-	struct ttm_way way;
-
-	way_set(&way, hook, device, TTMEM_FIGURE_CB, object->program,
-		object->id);
-	if (!key_point(hook->process, way.bucket, &way.key, &seen))
-		put_boldly(hook, device, object, &way, now);
-	else if (TTM_UNLIKELY(
-			 !cb_replaced(hook, device, object, &way, &seen, now)))
-		ttm_put_carefully(ttm_ticket(hook), device, object_copy(object),
-			event_time(now));
-}
-
-static TTM_INLINE void buffer_put(const struct ttm_hook *hook, unsigned device,
-	const struct ttm_object *object, const uint64_t *now)
-{
-	struct ttm_way way;
-
-	way_set(&way, hook, device, object->figure, 0, object->id);
-	put_boldly(hook, device, object, &way, now);
-}
-
-static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
-	unsigned device, const struct ttm_object *object, const uint64_t *now)
-{
-	if (object->figure < TTMEM_FIGURE_CB)
-		buffer_put(hook, device, object, now);
-	else if (object->figure == TTMEM_FIGURE_CB)
-		cb_put(hook, device, object, now);
-	else
-		kernel_put(hook, device, object, now);
 }
 
 #endif

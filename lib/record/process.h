@@ -30,6 +30,11 @@
 #define TTM_SCOPES_MAX 32u
 #define TTM_BATCH_LEN 32u
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
+#define TTM_OCTET_LEN 8u
+#define TTM_OCTETS_LEN 32u
+#define TTM_PLAN_LEN 8u
+#define TTM_PLANS_MAX (1u << 24)
+#define TTM_PLANS_PER_REGION 16384u
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
 #define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
@@ -44,6 +49,14 @@
 #define TTM_COLD __attribute__((cold, noinline))
 /* Behind the switch: the function in front of it needs no stack and no registers. */
 #define TTM_SLOW __attribute__((noinline))
+
+/* How many bits of a byte are set; the built-in calls a function for that. */
+static inline unsigned ttm_byte_bits(unsigned byte)
+{
+	byte -= byte >> 1 & 0x55;
+	byte = (byte & 0x33) + (byte >> 2 & 0x33);
+	return (byte + (byte >> 4)) & 0xf;
+}
 
 /* A place where a test may kill the process; nothing in a normal build. */
 #ifdef TTM_TESTPOINTS
@@ -68,13 +81,23 @@ struct ttm_lane {
 	bool kernels_are_new;          /* the last one was not there yet */
 	uint32_t cache[TTM_CACHE_LEN]; /* free slots ... */
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
+	uint32_t octets_len;
+	uint32_t octets[TTM_OCTETS_LEN]; /* first slots of free ones: group.h */
+	uint32_t plans;      /* number + 1 of free ones of its own: plan.h */
+	uint64_t plans_back; /* those that others gave back */
 	struct ttm_block_lane *own_block;
 	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
+	uint64_t
+		blocks_seen; /* devices that have one, as far as group.c knows */
 };
 
+/*
+ * Whole words: a part of one that is kept aside on the stack, and fetched from there as
+ * a whole, waits until the store is through.
+ */
 struct ttm_scope {
-	uint16_t name;
-	uint16_t flags;
+	uint64_t name;
+	uint64_t flags;
 };
 
 /*
@@ -90,10 +113,13 @@ struct ttm_seat {
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
 };
 
+#define TTM_BUCKET_LEN 7u
+
 /* Buckets of one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
-	uint64_t entries[7]; /* tag (40 bits, not 0) << 24 | slot; 0: empty */
-	uint64_t next;       /* overflow line + 1; 0: none */
+	uint64_t entries
+		[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot, octet or plan */
+	uint64_t next;            /* overflow line + 1; 0: none */
 };
 
 #define TTM_BUCKET_SIZE 64u
@@ -145,14 +171,24 @@ struct ttm_process {
 
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
-	uint64_t reserved[15];               /* no neighbours */
+	uint64_t reserved0[15];              /* no neighbours */
+	uint64_t free_octets;                /* likewise */
+	uint64_t reserved1[15];
 	struct ttm_words *run; /* where the first extents of slots go */
 	uint32_t run_len;      /* slots that are there; 0 without a run */
 	void *slots[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_words */
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
-	/* index */
+	/* index; devices that have buffers of their own, and whether there are
+	 * groups: both only grow */
 	void *newest_level; /* struct ttm_level */
+	uint64_t singles;
+	uint64_t groups;
+
+	/* plans of programs, and how many were handed out to lanes */
+	void *plans[TTM_PLANS_MAX / TTM_PLANS_PER_REGION]; /* struct ttm_plan */
+	uint64_t plans_len;
+	uint64_t plans_meet; /* whether two had one tag, at any time */
 
 	/* counter blocks and names */
 	void *blocks[TTM_BLOCK_EXTENTS_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* The rare ways of an object to come, and those of CBs and kernels: see object.h. */
+#include "record/again.h"
 #include "record/found.h"
 
 /* Some microseconds, for a thread that runs; who does not is not waited for. */
@@ -70,10 +71,10 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 	struct ttm_search search;
 	struct ttm_found found;
 	uint8_t turn = 0, next;
-	unsigned rivals = 0;
 
-	ttm_search_start(
-		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	put->before_w0 = 0;
+
+	ttm_search_key(&search, put->hook.process, &put->key);
 	while (ttm_found_next(
 		put->hook.process, &search, &put->key, TTM_SLOT_NONE, &found)) {
 		if (!found_is_of(&found, put->era))
@@ -83,8 +84,11 @@ static bool put_is_dispatch(struct ttm_put *put, uint8_t *ret_turn)
 			return true;
 		}
 		next = (uint8_t)(TTM_W1_TURN(found.words.w[1]) + 1);
-		if (rivals++ == 0 || (int8_t)(next - turn) > 0)
-			turn = next;
+		if (put->before_w0 && (int8_t)(next - turn) <= 0)
+			continue;
+		turn = next;
+		put->before_slot = found.slot;
+		put->before_w0 = found.words.w[0];
 	}
 	*ret_turn = turn;
 	return false;
@@ -101,14 +105,36 @@ static bool rival_next(struct ttm_put *put, struct ttm_search *search,
 	return false;
 }
 
+/*
+ * Whether an earlier rival is ours to end: if our object still stands now that the rival
+ * has been seen, for then there was a pair, or if we meant to replace it. Otherwise ours
+ * was ended meanwhile, and the rival may be of a later time: so late that its turn has
+ * come round, or of a key that was freed and allocated again.
+ */
+static bool put_may_end(
+	const struct ttm_put *put, const struct ttm_found *rival)
+{
+	const struct ttm_words *slot = ttm_slot_at(
+		put->hook.process, put->mine.slot);
+	uint64_t word;
+
+	/* pairs(slot-reuse): acquire, with slot_begin: after the rival */
+	ttm_fence_acquire();
+	return (put->mine.plan ?
+			       ttm_plan_has(
+				       put->hook.process, &put->mine, &word) :
+			       ttm_load(&slot->w[0]) == put->mine.words.w[0]) ||
+		(put->before_w0 == rival->words.w[0] &&
+			put->before_slot == rival->slot);
+}
+
 /* The slot goes back as if nothing had been; false if somebody else freed it. */
 static bool put_withdraw(struct ttm_put *put)
 {
-	if (!ttm_found_free(put->hook.process, &put->mine))
+	if (!ttm_found_free(&put->hook, &put->mine))
 		return false;
-	free_commit(&put->hook, ttm_lane_record(put->hook.lane, 0),
-		put->mine.slot, TTM_FLAG_UNCOUNTED, ttm_clock_now(),
-		&put->mine.words);
+	ttm_found_commit(
+		&put->hook, &put->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
 	return true;
 }
 
@@ -133,13 +159,12 @@ static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
 {
 	struct ttm_lane *lane = put->hook.lane;
 
-	ttm_lane_begin_second(lane);
+	ttm_lane_begin_several(lane, 2);
 	free_write(ttm_lane_record(lane, 0), free_flags, put->mine.words.w[6],
 		&earlier->words);
 	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &put->mine.words);
 	ttm_lane_end(lane, 2);
-	ttm_supply_put(put->hook.process, lane, earlier->slot,
-		ttm_slot_at(put->hook.process, earlier->slot));
+	ttm_found_recycle(&put->hook, earlier);
 }
 
 /*
@@ -149,7 +174,7 @@ static void put_instead_of(struct ttm_put *put, const struct ttm_found *earlier,
  */
 static bool put_replaces(struct ttm_put *put, const struct ttm_found *earlier)
 {
-	if (!ttm_found_free(put->hook.process, earlier))
+	if (!ttm_found_free(&put->hook, earlier))
 		return false;
 	if (is_same_kernel(earlier, put)) {
 		put_instead_of(
@@ -193,10 +218,9 @@ static bool put_replaces_any(struct ttm_put *put)
 	struct ttm_search search;
 	bool replaced = false;
 
-	ttm_search_start(
-		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	ttm_search_key(&search, put->hook.process, &put->key);
 	while (rival_next(put, &search, &rival)) {
-		if (is_later(&rival, &put->mine))
+		if (is_later(&rival, &put->mine) || !put_may_end(put, &rival))
 			continue;
 		if (!replaced)
 			replaced = put_replaces(put, &rival);
@@ -214,8 +238,7 @@ static void put_settle(struct ttm_put *put)
 	struct ttm_search search;
 	bool alone = true;
 
-	ttm_search_start(
-		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	ttm_search_key(&search, put->hook.process, &put->key);
 	while (rival_next(put, &search, &rival)) {
 		if (is_later(&rival, &put->mine)) {
 			put_superseded(put, &rival);
@@ -237,14 +260,29 @@ static void put_without_index(struct ttm_put *put)
 	put_lost(put, TTMEM_LOSS_NO_INDEX);
 }
 
+static bool put_index(struct ttm_put *put, uint32_t slot)
+{
+	put->mine.place = ttm_index_insert(put->hook.process,
+		put->key.bucket_hash, ttm_entry(&put->key, slot));
+	return put->mine.place != NULL;
+}
+
 /* Slot and index entry; nothing is counted yet. False if that failed. */
 static bool put_enter(struct ttm_put *put, uint8_t turn)
 {
-	struct ttm_hook *hook = &put->hook;
+	const struct ttm_hook *hook = &put->hook;
 	uint64_t *w1 = &put->mine.words.w[1];
 	struct ttm_words *shared;
+	bool entered;
 
+	if (put->key.program_mask &&
+		!ttm_plan_take(hook->process, hook->lane, &put->mine.plan)) {
+		put_lost(put, TTMEM_LOSS_NO_INDEX);
+		return false;
+	}
 	if (!ttm_supply_take(hook->process, hook->lane, &put->mine.slot)) {
+		if (put->mine.plan)
+			ttm_plan_put(hook->lane, put->mine.plan);
 		put_lost(put, TTMEM_LOSS_NO_SLOT);
 		return false;
 	}
@@ -253,14 +291,14 @@ static bool put_enter(struct ttm_put *put, uint8_t turn)
 	shared = ttm_slot_at(hook->process, put->mine.slot);
 	slot_begin(shared, &put->mine.words);
 	slot_end(shared, &put->mine.words);
-	put->mine.place = ttm_index_insert(hook->process, put->key.bucket_hash,
-		ttm_entry(&put->key, put->mine.slot));
+	if (put->mine.plan)
+		entered = ttm_plan_enter(hook, &put->key, &put->mine);
+	else
+		entered = put_index(put, put->mine.slot);
 	TTM_TESTPOINT("index entered");
-	if (!put->mine.place) {
+	if (!entered)
 		put_without_index(put);
-		return false;
-	}
-	return true;
+	return entered;
 }
 
 static void put_carefully(struct ttm_put *put)
@@ -277,8 +315,7 @@ static void put_meets(struct ttm_put *put)
 	struct ttm_found rival;
 	struct ttm_search search;
 
-	ttm_search_start(
-		&search, put->hook.process, put->key.bucket_hash, put->key.tag);
+	ttm_search_key(&search, put->hook.process, &put->key);
 	if (rival_next(put, &search, &rival) && put_withdraw(put))
 		put_carefully(put);
 	else
@@ -289,14 +326,24 @@ static void put_meets(struct ttm_put *put)
 static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
 	unsigned device, const struct ttm_object *object, uint64_t now)
 {
+	struct ttm_draft draft;
+
 	put->hook = ttm_hook_of(ticket);
+	put->before_w0 = 0;
 	put->device = &put->hook.process->devices[device];
 	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
 	put->era = ttm_device_era(put->device);
 	ttm_key_set(
 		&put->key, device, object->figure, object->program, object->id);
-	words_set(&put->mine.words, put->hook.seat, put->era, device, object);
+	draft_fill(&draft, put->hook.seat, object);
+	put->mine.words = draft.words;
+	put->mine.words.w[1] |= TTM_W1(
+		0, TTM_ERA_EPOCH(put->era), device, 0, 0, 0);
 	put->mine.words.w[6] = now;
+	put->mine.octet = 0;
+	put->mine.plan = NULL;
+	if (object->figure < TTMEM_FIGURE_CB)
+		ttm_single_announce(put->hook.process, device);
 	if (put->block)
 		return true;
 	put_lost(put, TTMEM_LOSS_NO_SLOT);
@@ -324,30 +371,30 @@ TTM_COLD void ttm_put_rarely(
 
 /* False if there is no place for it in the index, and it is given up. */
 static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
-	uint64_t era, uint64_t *place, const struct ttm_words *words)
+	uint64_t era, uint64_t *place, struct ttm_plan *plan,
+	const struct ttm_words *words)
 {
 	unsigned device = TTM_W1_DEVICE(words->w[1]);
 
 	put->hook = ttm_hook_of(ticket);
+	put->before_w0 = 0;
 	put->device = &put->hook.process->devices[device];
 	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
 	put->era = era;
 	put->mine.place = place;
 	put->mine.slot = TTM_W1_SLOT(words->w[1]);
+	put->mine.octet = 0;
+	put->mine.plan = plan;
 	put->mine.words = *words;
 	ttm_key_set_of(&put->key, words);
-	if (!place)
-		put->mine.place = ttm_index_insert_slow(put->hook.process,
-			put->key.bucket_hash,
-			ttm_entry(&put->key, put->mine.slot));
-	if (put->mine.place)
+	if (place || put_index(put, plan ? plan->number : put->mine.slot))
 		return true;
 	put_without_index(put);
 	return false;
 }
 
-TTM_COLD void ttm_put_meets(
-	struct ttm_ticket ticket, uint64_t era, uint64_t *place)
+TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, struct ttm_plan *plan)
 {
 	struct ttm_hook hook = ttm_hook_of(ticket);
 	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
@@ -355,16 +402,47 @@ TTM_COLD void ttm_put_meets(
 
 	/* In a record it is the type; the object's turn is its first. */
 	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
-
-	if (put_resume(&put, ticket, era, place, &words))
-		put_meets(&put);
+	if (!put_resume(&put, ticket, era, place, plan, &words))
+		return;
+	if (plan) {
+		ttm_plan_entered(&hook, &put.key, plan);
+		ttm_plan_narrow(plan, put.mine.place, &put.key);
+	}
+	put_meets(&put);
 }
 
-TTM_COLD void ttm_put_settles(struct ttm_ticket ticket, uint64_t era,
-	uint64_t *place, struct ttm_words words)
+TTM_COLD void ttm_put_met(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, struct ttm_plan *plan, struct ttm_words words)
 {
+	struct ttm_search search;
+	struct ttm_found rival;
 	struct ttm_put put; /* not zeroed: it is large */
 
-	if (put_resume(&put, ticket, era, place, &words))
-		put_settle(&put);
+	put_resume(&put, ticket, era, place, plan, &words);
+	ttm_plan_narrow(plan, place, &put.key);
+	ttm_search_key(&search, put.hook.process, &put.key);
+	while (rival_next(&put, &search, &rival)) {
+		if (is_later(&rival, &put.mine)) {
+			ttm_found_end(&put.hook, put.block, &put.mine,
+				TTM_FLAG_REPLACED, ttm_clock_now());
+			return;
+		}
+		if (put_may_end(&put, &rival))
+			ttm_found_end(&put.hook, put.block, &rival,
+				TTM_FLAG_REPLACED, ttm_clock_now());
+	}
+}
+
+TTM_COLD bool ttm_put_yields(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, uint64_t octet, const struct ttm_words *words)
+{
+	struct ttm_search search;
+	struct ttm_found rival;
+	struct ttm_put put; /* not zeroed: it is large */
+
+	put_resume(&put, ticket, era, place, NULL, words);
+	put.mine.octet = octet;
+	ttm_search_key(&search, put.hook.process, &put.key);
+	return rival_next(&put, &search, &rival) &&
+		ttm_found_free(&put.hook, &put.mine);
 }

@@ -3,16 +3,22 @@
 #include "record/seat.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "record/note.h"
+#include "record/plan.h"
 #include "record/segment.h"
 #include "record/supply.h"
 
 #define REAP_FIRST 16u
 #define REAP_PAUSE_NS 100000000u
+#define AWAIT_NS 100000000u
+#define AWAIT_NAP_NS 100000
 /* Below this glibc keeps thread-specific values without allocating. */
 #define KEYS_WITHOUT_MALLOC 32u
 
@@ -22,16 +28,27 @@ __thread struct ttm_seat *ttm_self
 static pthread_key_t seat_key;
 static bool seat_key_works;
 
-static uint64_t thread_id(void)
+/*
+ * A vfork child has its parent thread's memory, the seat too, but a tid of its own: that
+ * says nothing about who will be there when it is gone.
+ */
+#define OWNER_IS_UNKNOWN (1ull << 32)
+
+static uint64_t thread_id(const struct ttm_process *process)
 {
-	return (uint64_t)syscall(SYS_gettid);
+	uint64_t tid = (uint64_t)syscall(SYS_gettid);
+
+	if ((uint32_t)getpid() != process->header->sealed.pid)
+		tid |= OWNER_IS_UNKNOWN;
+	return tid;
 }
 
-/* Of the process that has the segment: a vfork child has another pid. */
+/* Of the process that has the segment: asked by a vfork child, it is not its own. */
 static bool thread_is_gone(const struct ttm_process *process, uint64_t tid)
 {
-	return syscall(SYS_tgkill, process->header->sealed.pid, (pid_t)tid, 0) <
-		0 &&
+	return !(tid & OWNER_IS_UNKNOWN) &&
+		syscall(SYS_tgkill, process->header->sealed.pid, (pid_t)tid,
+			0) < 0 &&
 		errno == ESRCH;
 }
 
@@ -87,26 +104,24 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
  * longjmp). What it wrote beyond the tail is overwritten by a record that says
  * nothing, so that the reader can go on.
  */
-static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
+static void lane_adopt(struct ttm_process *process, struct ttm_lane *lane,
+	uint64_t tid, uint32_t depth)
 {
-	unsigned tries;
+	uint64_t promised;
 
 	/* relaxed: the seat's CAS has passed the lane to us. The shared tail is
-	 * the true one: our copy may be ahead or behind. Two records at most; a
-	 * stopped process has no intent to follow. */
+	 * the true one: our copy may be ahead or behind. In a stopped process
+	 * neither says anything. */
 	lane->tail = ttm_load(&lane->control->tail);
-	for (tries = 0;
-		tries < 2 && ttm_load(&lane->control->intent) != lane->tail;
-		tries++) {
-		struct ttm_words nothing = { { 0 } };
-
-		nothing.w[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
-			TTM_FLAG_NO_DEVICE, TTM_RECORD_NOOP);
-		nothing.w[3] = ttm_clock_now();
-		ttm_lane_commit(lane, &nothing);
+	promised = ttm_load(&lane->control->intent) - lane->tail;
+	if (promised - 1 < TTM_OPERATION_RECORDS_MAX) {
+		/* It may have been about to say so: see ttm_plan_entered. */
+		ttm_plan_announce(process);
+		ttm_noops_write(lane, 0, (unsigned)promised);
+		ttm_lane_end(lane, (unsigned)promised);
 	}
 	/* relaxed: display only */
-	ttm_store(&lane->control->owner, tid | (uint64_t)depth << 32);
+	ttm_store(&lane->control->owner, (uint32_t)tid | (uint64_t)depth << 32);
 }
 
 /* -- seats ------------------------------------------------------------------------ */
@@ -115,8 +130,12 @@ static bool seat_take(struct ttm_seat *seat, uint64_t from, uint64_t tid)
 {
 	/* pairs(seat): full, with seat_vacate: its lanes are as the last owner
 	 * left them */
-	return ttm_load(&seat->owner) == from &&
-		ttm_cas(&seat->owner, from, tid);
+	if (ttm_load(&seat->owner) != from || /* relaxed: the CAS decides */
+		!ttm_cas(&seat->owner, from, tid))
+		return false;
+	/* pairs(hook-depth): full, with ttm_hooks_await: see there */
+	ttm_fence_after_cas();
+	return true;
 }
 
 static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
@@ -189,7 +208,7 @@ static bool reaping_is_due(struct ttm_process *process)
 
 static struct ttm_seat *seat_find(struct ttm_process *process)
 {
-	uint64_t tid = thread_id();
+	uint64_t tid = thread_id(process);
 	struct ttm_seat *seat = seat_vacant(process, tid);
 
 	if (!seat && reaping_is_due(process)) {
@@ -210,8 +229,8 @@ static void seat_settle(struct ttm_process *process, struct ttm_seat *seat)
 	seat->scopes_len = 0;
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
 		if (seat->lanes[depth])
-			lane_adopt(seat->lanes[depth], ttm_load(&seat->owner),
-				depth);
+			lane_adopt(seat->process, seat->lanes[depth],
+				ttm_load(&seat->owner), depth);
 }
 
 static void seat_vacate(struct ttm_seat *seat)
@@ -256,6 +275,58 @@ bool ttm_hook_is_running(const struct ttm_process *process)
 {
 	return thread_has_seat(process) &&
 		ttm_load32(&ttm_self->depth) > 0; /* relaxed: ours */
+}
+
+/* -- hooks under way when tracking stops ------------------------------------------- */
+
+static int membarrier(int command)
+{
+	return (int)syscall(SYS_membarrier, command, 0, 0);
+}
+
+/* False if the kernel refuses. */
+static bool hooks_show(void)
+{
+	/* pairs(hook-depth): full, with ttm_hook_enter in every thread */
+	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0 ||
+		(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
+}
+
+/* Whether another thread has a seat, or is even inside a hook. */
+static bool others_are_there(const struct ttm_process *process, bool inside)
+{
+	/* relaxed: seats that come now find the process gone */
+	uint64_t i, len = ttm_load(&process->seats_len);
+	const struct ttm_seat *seat;
+
+	for (i = 0; i < len && i < TTM_LANES_MAX; i++) {
+		seat = &process->seats[i];
+		/* pairs(seat): acquire, with seat_vacate: who left it has left
+		 * his hooks.
+		 * pairs(hook-left): acquire, with ttm_hook_leave */
+		if (seat != ttm_self && ttm_load_acquire(&seat->owner) != 0 &&
+			(!inside || ttm_load32_acquire(&seat->depth) > 0))
+			return true;
+	}
+	return false;
+}
+
+void ttm_hooks_await(const struct ttm_process *process)
+{
+	const struct timespec nap = { .tv_nsec = AWAIT_NAP_NS };
+	uint64_t end = ttm_clock_ns(CLOCK_MONOTONIC) + AWAIT_NS;
+
+	/* pairs(hook-depth): full, with seat_take: who sits down now finds the
+	 * process gone, or is found here */
+	ttm_fence_after_cas();
+	if (!others_are_there(process, false))
+		return;
+	if (!hooks_show())
+		nanosleep(&nap, NULL); /* no store takes so long to be seen */
+	while (others_are_there(process, true) &&
+		ttm_clock_ns(CLOCK_MONOTONIC) < end)
+		nanosleep(&nap, NULL);
 }
 
 void ttm_seat_key_make(void)
@@ -343,7 +414,8 @@ TTM_COLD struct ttm_hook ttm_hook_deeper(
 	}
 	if (hook.lane) {
 		/* relaxed: our own seat */
-		lane_adopt(hook.lane, ttm_load(&hook.seat->owner), hook.depth);
+		lane_adopt(hook.process, hook.lane, ttm_load(&hook.seat->owner),
+			hook.depth);
 		hook.seat->lanes[hook.depth] = hook.lane;
 	} else {
 		lost_without_lane(hook.process, reason, bytes);

@@ -34,6 +34,14 @@ struct ttm_hook ttm_hook_deeper(struct ttm_ticket ticket, uint64_t bytes);
 /* Whether this thread is inside a hook of `process`. */
 bool ttm_hook_is_running(const struct ttm_process *process);
 
+/*
+ * After the process was taken from the root: returns when no other thread is inside a
+ * hook of it, so that what they record is in the segment as a whole. One that does not
+ * come back, because it is stopped or its handler left the hook by siglongjmp, is waited
+ * for a tenth of a second; its operation stays half done, as that of one who was killed.
+ */
+void ttm_hooks_await(const struct ttm_process *process);
+
 /* Once, when the library is loaded. */
 void ttm_seat_key_make(void);
 
@@ -42,25 +50,37 @@ void ttm_seat_key_make(void);
  * over, and an event that was lost is counted with `bytes`.
  *
  * The depth is raised before anything of the lane is read and lowered last: a
- * handler that comes at any point in between takes the next lane.
+ * handler that comes at any point in between takes the next lane. It is raised before
+ * the process is asked for, too: see ttm_hooks_await().
  */
 static inline bool ttm_hook_enter(
 	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
 {
-	struct ttm_process *process = ttm_process_now();
 	struct ttm_seat *seat = ttm_self;
+	struct ttm_process *process;
 	uint32_t depth;
 
+	if (TTM_UNLIKELY(!seat)) {
+		*hook = ttm_hook_enter_slow(entry, bytes);
+		return hook->lane != NULL;
+	}
+	depth = ttm_load32(&seat->depth); /* relaxed: own thread only */
+	/* pairs(hook-depth): full, by the fence for the compiler below, which
+	 * hooks_show() makes one for the processor: who stops the process sees
+	 * the depth, or we see that it was stopped */
+	ttm_store32(&seat->depth, depth + 1);
+	ttm_fence_signal();
+	process = ttm_process_now();
 	/* No seat is of no process: this finds that none is running, too. */
-	if (TTM_UNLIKELY(!seat || seat->process != process)) {
+	if (TTM_UNLIKELY(seat->process != process)) {
+		/* pairs(hook-left): release, as in ttm_hook_leave: a handler's
+		 * hook may have been in between */
+		ttm_store32_release(&seat->depth, depth);
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}
 	hook->process = process;
 	hook->seat = seat;
-	depth = ttm_load32(&hook->seat->depth); /* relaxed: own thread only */
-	ttm_store32(&hook->seat->depth, depth + 1);
-	ttm_fence_signal();
 	hook->depth = depth;
 	/* A branch, which is foretold, so that the lane need not wait for the
 	 * depth. */
@@ -81,8 +101,8 @@ static inline bool ttm_hook_enter(
  */
 static inline void ttm_hook_leave(const struct ttm_hook *hook)
 {
-	ttm_fence_signal();
-	ttm_store32(&hook->seat->depth, hook->depth); /* relaxed: own thread */
+	/* pairs(hook-left): release, with others_are_there: what it wrote is in */
+	ttm_store32_release(&hook->seat->depth, hook->depth);
 }
 
 #endif

@@ -63,6 +63,7 @@ int ttm_segment_lock(int fd);
  * is tried for 100 ms. Lock-free, async-signal-safe.
  */
 void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index);
+bool ttm_growth_is_blocked(struct ttm_process *process);
 void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal);
 void ttm_extent_abandon(

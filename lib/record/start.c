@@ -151,6 +151,7 @@ static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 {
 	if (!ttm_pointer_clear(&root->process, process))
 		return false;
+	ttm_hooks_await(process);
 	ttm_segment_end(process, true);
 	ttm_segment_close(process);
 	ttm_segment_let_go(process);
@@ -473,12 +474,17 @@ static void segment_disinherit(struct ttm_process *process)
 static void fork_in_child(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
+	struct ttm_process *stopped = ttm_self ? ttm_self->process : NULL;
 
 	if (forking) {
 		/* For kernels and emulators that do not wipe. */
 		ttm_pointer_clear(&root->process, forking);
 		segment_disinherit(forking);
 	}
+	/* Another thread was about to stop it, and waited for the hook that we
+	 * are in. */
+	if (stopped && stopped != forking && ttm_hook_is_running(stopped))
+		segment_disinherit(stopped);
 	forking = NULL;
 	/* What kept the parent from being tracked may not hold for the child. */
 	if (ttm_load32(&start_error)) { /* relaxed: one thread */

@@ -41,35 +41,38 @@ static uint64_t head_with(uint64_t head, uint32_t first)
 	return ((head >> 32) + 1) << 32 | first;
 }
 
-/* `first` and `last` are slot + 1 of a chain of batches. */
-static void batches_push(
-	struct ttm_process *process, uint32_t first, uint32_t last)
+/*
+ * There is a stack of batches and one of octets. `first` and `last` are slot + 1 of a
+ * chain.
+ */
+static void stack_push(struct ttm_process *process, uint64_t *stack,
+	uint32_t first, uint32_t last)
 {
 	struct ttm_link *link = link_at(process, last - 1);
 	uint64_t head;
 
 	do {
-		head = ttm_load(&process->free_batches); /* relaxed: CAS */
+		head = ttm_load(stack); /* relaxed: CAS */
 		ttm_store32(&link->next_batch, (uint32_t)head);
-		/* pairs(supply): full, with batch_pop: the links are written */
-	} while (
-		!ttm_cas(&process->free_batches, head, head_with(head, first)));
+		/* pairs(supply): full, with stack_pop: the links are written */
+	} while (!ttm_cas(stack, head, head_with(head, first)));
 }
 
-static bool batch_pop(struct ttm_process *process, uint32_t *ret_first)
+static bool stack_pop(
+	struct ttm_process *process, uint64_t *stack, uint32_t *ret_first)
 {
 	uint64_t head;
 	uint32_t first, next;
 
 	do {
-		/* pairs(supply): acquire, with batches_push */
-		head = ttm_load_acquire(&process->free_batches);
+		/* pairs(supply): acquire, with stack_push */
+		head = ttm_load_acquire(stack);
 		first = (uint32_t)head;
 		if (first == 0)
 			return false;
-		/* relaxed: if somebody took the batch, the tag tells */
+		/* relaxed: if somebody took it, the tag tells */
 		next = ttm_load32(&link_at(process, first - 1)->next_batch);
-	} while (!ttm_cas(&process->free_batches, head, head_with(head, next)));
+	} while (!ttm_cas(stack, head, head_with(head, next)));
 	*ret_first = first;
 	return true;
 }
@@ -97,12 +100,24 @@ static void extent_push(struct ttm_process *process, uint32_t base)
 		i = batch_chain(process, slots, TTM_BATCH_LEN);
 		if (previous)
 			ttm_store32(&link_at(process, previous - 1)->next_batch,
-				i); /* relaxed: published by batches_push */
+				i); /* relaxed: published by stack_push */
 		else
 			first = i;
 		previous = i;
 	}
-	batches_push(process, first, previous);
+	stack_push(process, &process->free_batches, first, previous);
+}
+
+/* An extent of octets, the lowest first. */
+static void octets_push(struct ttm_process *process, uint32_t base)
+{
+	uint32_t end = base + TTM_SLOTS_PER_EXTENT, slot;
+
+	for (slot = base; slot + TTM_OCTET_LEN < end; slot += TTM_OCTET_LEN)
+		/* relaxed: published by stack_push */
+		ttm_store32(&link_at(process, slot)->next_batch,
+			slot + TTM_OCTET_LEN + 1);
+	stack_push(process, &process->free_octets, base + 1, slot + 1);
 }
 
 /*
@@ -140,12 +155,17 @@ static void run_extend(struct ttm_process *process)
  * Of several threads that find the supply empty at once each may add an extent:
  * nobody waits for the other's.
  */
-static bool supply_grow(struct ttm_process *process)
+static bool supply_grow(struct ttm_process *process,
+	void (*push)(struct ttm_process *process, uint32_t base))
 {
-	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
+	struct ttm_link *links;
 	uint32_t ordinal, index;
 	void *extent = NULL;
 
+	/* Where nothing can be had, no hook asks the kernel each time. */
+	if (ttm_growth_is_blocked(process))
+		return false;
+	links = ttm_private_memory(LINKS_SIZE);
 	if (links)
 		extent = ttm_extent_claim(process, &index);
 	if (!extent)
@@ -160,7 +180,7 @@ static bool supply_grow(struct ttm_process *process)
 		ttm_pointer_set_once(&process->slots[ordinal], extent);
 		run_extend(process);
 		ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
-		extent_push(process, ordinal * TTM_SLOTS_PER_EXTENT);
+		push(process, ordinal * TTM_SLOTS_PER_EXTENT);
 		return true;
 	}
 	ttm_extent_abandon(process, index, extent);
@@ -170,14 +190,48 @@ no_extent:
 	return false;
 }
 
+/* One of those that are free, for a lane that has none. */
+static bool octet_fetch(struct ttm_process *process, struct ttm_lane *lane)
+{
+	uint32_t first;
+
+	if (!stack_pop(process, &process->free_octets, &first))
+		return false;
+	lane->octets[0] = first - 1;
+	ttm_fence_signal();
+	lane->octets_len = 1;
+	return true;
+}
+
+/*
+ * The segment cannot grow: one of its octets becomes eight slots for good. Its word is
+ * overwritten: the index has had no entry of it since it was given back, and who saw one
+ * before finds no word there, see TTM_OCTET_MARK.
+ */
+static bool octet_break(struct ttm_process *process, struct ttm_lane *lane)
+{
+	uint32_t first, i;
+
+	if (lane->octets_len == 0 && !octet_fetch(process, lane))
+		return false;
+	first = lane->octets[--lane->octets_len];
+	for (i = 0; i < TTM_OCTET_LEN; i++) {
+		lane->cache[i] = first + i;
+		lane->cache_at[i] = ttm_slot_at(process, first + i);
+	}
+	ttm_fence_signal();
+	lane->cache_len = TTM_OCTET_LEN;
+	return true;
+}
+
 TTM_COLD bool ttm_supply_refill(
 	struct ttm_process *process, struct ttm_lane *lane)
 {
 	uint32_t at, len;
 
-	while (!batch_pop(process, &at))
-		if (!supply_grow(process))
-			return false;
+	while (!stack_pop(process, &process->free_batches, &at))
+		if (!supply_grow(process, extent_push))
+			return octet_break(process, lane);
 	for (len = 0; at && len < TTM_BATCH_LEN; len++) {
 		lane->cache[len] = at - 1;
 		lane->cache_at[len] = ttm_slot_at(process, at - 1);
@@ -209,11 +263,33 @@ TTM_COLD void ttm_supply_spill(
 	ttm_fence_signal();
 	lane->cache_len = len - spilled;
 	first = batch_chain(process, cache, spilled);
-	batches_push(process, first, first);
+	stack_push(process, &process->free_batches, first, first);
+}
+
+TTM_COLD bool ttm_octet_refill(
+	struct ttm_process *process, struct ttm_lane *lane)
+{
+	while (!octet_fetch(process, lane))
+		if (!supply_grow(process, octets_push))
+			return false;
+	return true;
+}
+
+/* As with slots: better lost than in two hands. */
+TTM_COLD void ttm_octet_spill(
+	struct ttm_process *process, struct ttm_lane *lane)
+{
+	uint32_t first = lane->octets[lane->octets_len - 1] + 1;
+
+	lane->octets_len--;
+	ttm_fence_signal();
+	stack_push(process, &process->free_octets, first, first);
 }
 
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)
 {
 	while (lane->cache_len)
 		ttm_supply_spill(process, lane);
+	while (lane->octets_len)
+		ttm_octet_spill(process, lane);
 }

@@ -106,6 +106,12 @@ static inline void *ttm_pointer_load(void *const *place)
 	return (void *)AO_load_acquire((const volatile AO_t *)place);
 }
 
+/* Where something else tells whether it is there. */
+static inline void ttm_pointer_set(void **place, void *value)
+{
+	AO_store((volatile AO_t *)place, (AO_t)value);
+}
+
 static inline bool ttm_pointer_replace(
 	void **place, void *expected, void *value)
 {
@@ -249,28 +255,6 @@ static inline unsigned ttm_line_find_acquire(
 		(unsigned)_mm_movemask_ps(_mm_castsi128_ps(high)) << 4;
 }
 
-/*
- * Whether all words of a line are 0 from the second or the third on (`first`: 1 or 2);
- * every word is loaded once, relaxed. Those before are left alone: a vector with a
- * word that was just exchanged waits for it longer than the word by itself.
- */
-static inline bool ttm_line_is_zero_from(const uint64_t *line, unsigned first)
-{
-	const __m128i *pairs = (const __m128i *)(const void *)line;
-	__m128i rest;
-
-	ttm_fence_signal();
-	rest = _mm_or_si128(_mm_or_si128(_mm_load_si128(&pairs[1]),
-				    _mm_load_si128(&pairs[2])),
-		_mm_load_si128(&pairs[3]));
-	ttm_fence_signal();
-	if (first == 1)
-		rest = _mm_or_si128(
-			rest, _mm_cvtsi64_si128((long long)ttm_load(&line[1])));
-	return _mm_movemask_epi8(_mm_cmpeq_epi8(rest, _mm_setzero_si128())) ==
-		0xffff;
-}
-
 #else
 
 static inline unsigned ttm_line_find_acquire(
@@ -286,17 +270,22 @@ static inline unsigned ttm_line_find_acquire(
 	return found;
 }
 
+#endif
+
+/*
+ * Whether all words of a line are 0 from this one on; every word is loaded once,
+ * relaxed. Word by word: a vector with a word that was just exchanged waits for it longer
+ * than the word by itself.
+ */
 static inline bool ttm_line_is_zero_from(const uint64_t *line, unsigned first)
 {
 	uint64_t rest = 0;
 	unsigned i;
 
-#pragma GCC unroll 7
+#pragma GCC unroll 8
 	for (i = first; i < 8; i++)
 		rest |= ttm_load(&line[i]);
 	return rest == 0;
 }
-
-#endif
 
 #endif

@@ -31,6 +31,7 @@
 #define TTM_EXTENTS_MAX 8192u
 #define TTM_LANES_MAX 1024u
 #define TTM_LANE_RECORDS 2048u
+#define TTM_OPERATION_RECORDS_MAX 8u /* intent - tail */
 #define TTM_DEVICES_MAX 64u
 #define TTM_FAILURES_KEPT 16u
 #define TTM_MARKS_KEPT 64u
@@ -185,8 +186,11 @@ enum ttm_slot_state {
 #define TTM_W0(generation, state) ((uint64_t)(generation) << 2 | (state))
 #define TTM_W0_STATE(w0) ((unsigned)((w0)&3))
 #define TTM_W0_GENERATION(w0) ((uint64_t)(w0) >> 2)
-/* The next generation, in another state. */
-#define TTM_W0_NEXT(w0, state) (((uint64_t)(w0) | 3) + 1 + (state))
+/* The next generation: of a free slot, of one being written, of a live one. */
+#define TTM_W0_WRITING(free) ((uint64_t)(free) + 4 + TTM_SLOT_WRITING)
+#define TTM_W0_LIVE(writing)                                                   \
+	((uint64_t)(writing) + 4 + TTM_SLOT_LIVE - TTM_SLOT_WRITING)
+#define TTM_W0_FREE(live) ((uint64_t)(live) + 4 - TTM_SLOT_LIVE)
 
 /* bits 0-23 slot, 24-39 epoch, 40-45 device, 46-49 figure, 50-55 flags, 56-63 */
 #define TTM_W1_SLOT(w1) ((uint32_t)((w1)&0xffffff))
@@ -195,8 +199,10 @@ enum ttm_slot_state {
 #define TTM_W1_FIGURE(w1) ((unsigned)((w1) >> 46 & 0xf))
 #define TTM_W1_FLAGS(w1) ((unsigned)((w1) >> 50 & 0x3f))
 #define TTM_W1_KEY(w1) ((unsigned)((w1) >> 40 & 0x3ff)) /* device and figure */
-#define TTM_W1_TYPE(w1) ((unsigned)((w1) >> 56))        /* record */
-#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))         /* slot */
+#define TTM_W1_OWNER                                                           \
+	0x3ffffff000000ull /* the bits of these, and of the epoch */
+#define TTM_W1_TYPE(w1) ((unsigned)((w1) >> 56)) /* record */
+#define TTM_W1_TURN(w1) ((uint8_t)((w1) >> 56))  /* slot */
 #define TTM_W1(slot, epoch, device, figure, flags, type)                       \
 	((uint64_t)(slot) | (uint64_t)(uint16_t)(epoch) << 24 |                \
 		(uint64_t)(device) << 40 | (uint64_t)(figure) << 46 |          \

@@ -123,11 +123,41 @@ static void test_a_full_segment_takes_what_is_freed(void)
 		host_report->status.lost_events[TTMEM_LOSS_NO_SLOT]);
 }
 
+/* What eight devices had is room for one. */
+static void meshes_then_singles(void)
+{
+	const uint32_t devices[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	uint32_t mesh = ttmem_mesh_open(devices, 8);
+	uint64_t i;
+
+	for (i = 0; i < SLOTS; i++)
+		ttmem_alloc(mesh, TTMEM_L1, i, 0, 10);
+	for (i = 0; i < SLOTS; i++)
+		ttmem_free(mesh, TTMEM_L1, i);
+	for (i = 0; i < 3 * SLOTS; i++)
+		ttmem_alloc(0, TTMEM_TRACE, i, 0, 10);
+}
+
+static void test_a_full_segment_takes_single_objects_for_meshes(void)
+{
+	struct ttmem_config config = { sizeof(config), NULL, 0 };
+	const struct host capped = { NULL, meshes_then_singles, &config, 0 };
+	const struct ttmem_usage_figure *figures = host_report->usage.figures;
+
+	config.max_bytes = HEADER + 5 * EXTENT;
+	host_run(&capped);
+	TEST_ASSERT_EQUAL_UINT64(0, figures[TTMEM_L1].live_objects);
+	TEST_ASSERT_EQUAL_UINT64(2 * SLOTS,
+		figures[TTMEM_DRAM].live_objects +
+			figures[TTMEM_TRACE].live_objects);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_every_cap_is_kept_and_every_loss_counted);
 	RUN_TEST(test_losses_are_in_the_segment_too);
 	RUN_TEST(test_a_full_segment_takes_what_is_freed);
+	RUN_TEST(test_a_full_segment_takes_single_objects_for_meshes);
 	return UNITY_END();
 }

@@ -157,17 +157,21 @@ static unsigned (*const pairs[])(uint64_t, uint64_t *) = {
 static void on_signal(int number)
 {
 	struct life *self = mine;
-	uint64_t serial = atomic_fetch_add_explicit(
-		&self->serial, 1, memory_order_relaxed);
-	uint64_t id = (uint64_t)(self->number + 1) << 48 | serial;
-	/* What the handler interrupted is the same for all its hooks. */
-	uint32_t depth = ttm_self->depth;
-	unsigned which = (unsigned)(stress_mix(serial) % 5);
-	uint64_t bytes;
-	unsigned hooks;
+	uint64_t serial, id, bytes;
+	unsigned which, hooks;
 	int error = errno;
+	uint32_t depth;
 
 	(void)number;
+	/* TSan puts handlers off: this one until its thread was done. */
+	if (!self)
+		return;
+	serial = atomic_fetch_add_explicit(
+		&self->serial, 1, memory_order_relaxed);
+	id = (uint64_t)(self->number + 1) << 48 | serial;
+	/* What the handler interrupted is the same for all its hooks. */
+	depth = ttm_self->depth;
+	which = (unsigned)(stress_mix(serial) % 5);
 	hooks = pairs[which](id, &bytes);
 	if (depth >= DEPTHS) {
 		count(LOST_EVENTS, hooks);

@@ -5,6 +5,7 @@
  */
 #include "life/life.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -283,6 +284,55 @@ static void test_vfork_and_spawn_disturb_nothing(void)
 	free(before);
 }
 
+/*
+ * A handler may do so all the same, on a thread that had no event yet. The seat is its
+ * parent's then, and stays that thread's, however many others look for one.
+ */
+#define SEATS 40
+
+static pthread_barrier_t all_sit;
+
+static void *sit(void *argument)
+{
+	pthread_barrier_wait(&all_sit); /* the child was there */
+	ttmem_alloc(0, TTMEM_L1, (uintptr_t)argument, 0, 10);
+	pthread_barrier_wait(&all_sit);
+	return NULL;
+}
+
+static void *vfork_first(void *argument)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		ttmem_alloc(0, TTMEM_L1, 0, 0, 10);
+		_exit(0);
+	}
+	expect(life_ended_well(pid));
+	return sit(argument);
+}
+
+static void test_a_seat_that_a_vfork_child_took_stays_its_parents(void)
+{
+	struct segment *segment = test_segment_at_rest();
+	size_t lanes_before = segment->lanes_len;
+	pthread_t threads[SEATS];
+	uintptr_t i;
+
+	segment_unref(&segment);
+	pthread_barrier_init(&all_sit, NULL, SEATS);
+	for (i = 0; i < SEATS; i++)
+		TEST_ASSERT_EQUAL_INT(0,
+			pthread_create(&threads[i], NULL,
+				i == 0 ? vfork_first : sit, (void *)(i + 1)));
+	for (i = 0; i < SEATS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&all_sit);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(lanes_before + SEATS, segment->lanes_len);
+	segment_unref(&segment);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -293,5 +343,6 @@ int main(void)
 	RUN_TEST(test_parent_keeps_its_lock);
 	RUN_TEST(test_grandchildren_have_their_own);
 	RUN_TEST(test_vfork_and_spawn_disturb_nothing);
+	RUN_TEST(test_a_seat_that_a_vfork_child_took_stays_its_parents);
 	return UNITY_END();
 }

@@ -9,15 +9,17 @@
  * that is the same as a barrier between the stores. The reader's loads happen in
  * the order written, but where no fence or acquire stands between two, in any.
  *
- * Record n has WORDS words, each of them n + 1. An operation has one record or two.
+ * Record n has WORDS words, each of them n + 1. An operation has one record or two;
+ * with SEVERAL also three, promised at once, as those of a mesh are.
  * The writer may stop anywhere, as when it is killed; what it has stored still
  * arrives. With ADOPT another thread then goes on with the lane.
  *
  *   always   an accepted record is untorn and the one of its index; intent and
- *            tail never go back; 0 <= intent - tail <= 2, where PSO may show the
- *            next intent before the last tail: 3, and an adopted lane may lag by
+ *            tail never go back; 0 <= intent - tail <= MOST, the most records of
+ *            an operation, where PSO may show the next intent before the last
+ *            tail: what is promised at once more; and an adopted lane may lag by
  *            one operation until its next
- *   at rest  0 <= intent - tail <= 2, every record below tail that is not older
+ *   at rest  0 <= intent - tail <= MOST, every record below tail that is not older
  *            than the capacity is there and whole
  */
 #ifndef CAPACITY
@@ -27,6 +29,13 @@
 #define RECORDS 5
 #endif
 #define WORDS 2
+#ifdef SEVERAL
+#define MOST 3
+#define AT_ONCE 3
+#else
+#define MOST 2
+#define AT_ONCE 1	/* a second one is promised later, behind a fence */
+#endif
 
 /* words of memory */
 #define INTENT 0
@@ -60,7 +69,7 @@ chan buffer[CELLS] = [2] of { byte };
 
 /* Who ends between lane->tail and control->tail leaves the next one a tail that lags. */
 #ifdef ADOPT
-#define LAG 2
+#define LAG MOST
 #else
 #define LAG 0
 #endif
@@ -68,9 +77,9 @@ chan buffer[CELLS] = [2] of { byte };
 #if defined(NO_RELEASE_FENCE)
 #define AHEAD RECORDS	/* to see what it does to the records */
 #elif defined(TSO)
-#define AHEAD (2 + LAG)
+#define AHEAD (MOST + LAG)
 #else
-#define AHEAD (3 + LAG)
+#define AHEAD (MOST + AT_ONCE + LAG)
 #endif
 
 /* A store arrives. */
@@ -108,7 +117,7 @@ active proctype Memory()
 byte tail;		/* lane->tail: private */
 byte gone;		/* 1: the writer has to stop, 2: it has */
 
-/* ttm_lane_begin(), ttm_lane_begin_second() */
+/* ttm_lane_begin(), ttm_lane_begin_several() */
 inline lane_intend(n)
 {
 	STORE(INTENT, tail + n);
@@ -136,8 +145,24 @@ inline lane_end(n)
 	STORE(TAIL, tail)
 }
 
+#ifdef SEVERAL
+/* group_put(), group_remove() */
+inline operation_of_several()
+{
+#ifndef OTHERS_NOT_INTENDED
+	lane_intend(3);
+#else
+	lane_intend(1);
+#endif
+	lane_write(0);
+	lane_write(1);
+	lane_write(2);
+	lane_end(3)
+}
+#endif
+
 /* A hook with one record, or one that replaces an object. */
-inline operation()
+inline operation_of_few()
 {
 	lane_intend(1);
 #ifdef TAIL_FIRST
@@ -156,6 +181,18 @@ inline operation()
 		lane_write(1);
 		lane_end(2)
 	fi
+#endif
+}
+
+inline operation()
+{
+#ifdef SEVERAL
+	if
+	:: operation_of_few()
+	:: tail + 3 <= RECORDS -> operation_of_several()
+	fi
+#else
+	operation_of_few()
 #endif
 }
 
@@ -290,7 +327,7 @@ active proctype Final()
 	at_rest == 1;
 	d_step {
 		assert(memory[INTENT] >= memory[TAIL] &&
-			memory[INTENT] <= memory[TAIL] + 2);
+			memory[INTENT] <= memory[TAIL] + MOST);
 		n = memory[TAIL];
 		do
 		:: n > 0 && memory[INTENT] - (n - 1) <= CAPACITY ->

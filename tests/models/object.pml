@@ -157,17 +157,13 @@ inline found_next(except, wanted)
 }
 
 /*
- * is_later(): the signed difference of the turns, then the slot. Half way round each
- * turn is earlier than the other, unless that is a tie, too.
+ * is_later(): the signed difference of the turns, then the slot. Half way round is a
+ * tie, too.
  */
 #define TURN_DIFF(a, b) (((a) + TURNS - (b)) % TURNS)
 #define TURN_MORE(a, b) \
 	(TURN_DIFF(a, b) != 0 && TURN_DIFF(a, b) < TURNS / 2)
-#ifdef STRICT
 #define TURN_TIE(a, b) (TURN_DIFF(a, b) % (TURNS / 2) == 0)
-#else
-#define TURN_TIE(a, b) ((a) == (b))
-#endif
 #define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
 	(TURN_MORE(a_turn, b_turn) || \
 		(TURN_TIE(a_turn, b_turn) && (a_slot) > (b_slot)))
@@ -176,15 +172,15 @@ inline found_next(except, wanted)
 #define RIVAL_EARLIER (!RIVAL_LATER)
 
 /*
- * May a put end an earlier rival? STRICT: if its own object still stands now that the
- * rival has been seen, or if it saw the rival before it went in itself. Otherwise
- * the rival may have come after a remove that took our object.
+ * put_may_end(): if its own object still stands now that the rival has been seen, or if
+ * it saw the rival before it went in itself. Otherwise the rival may have come after a
+ * remove that took our object.
  */
-#ifdef STRICT
+#ifdef ENDS_ANY
+#define MAY_END(s, g) true
+#else
 #define MAY_END(s, g) \
 	(generation[mine] == mine_gen || (b_gen == (g) && b_slot == (s)))
-#else
-#define MAY_END(s, g) true
 #endif
 
 /* slot_free(): sets `won`. */

@@ -34,9 +34,13 @@ def mutants(model, *variants):
 
 
 CASES = (
-    holds('lane', 'TSO', '', 'CAPACITY=3', 'TSO ADOPT', 'ADOPT') +
+    holds('lane', 'TSO', '', 'CAPACITY=3', 'TSO ADOPT', 'ADOPT',
+          'TSO SEVERAL CAPACITY=3', 'SEVERAL CAPACITY=3',
+          'TSO SEVERAL CAPACITY=3 ADOPT', 'SEVERAL CAPACITY=3 ADOPT') +
     mutants('lane',
             'NO_RELEASE_FENCE', 'NO_TAIL_RELEASE', 'SECOND_NOT_INTENDED',
+            'SEVERAL CAPACITY=3 OTHERS_NOT_INTENDED',
+            'TSO SEVERAL CAPACITY=3 OTHERS_NOT_INTENDED',
             'TAIL_FIRST', 'TSO TAIL_FIRST',
             'NO_TAIL_ACQUIRE', 'NO_ACQUIRE_FENCE', 'TSO NO_ACQUIRE_FENCE',
             'INTENT_EARLY', 'TSO INTENT_EARLY',
@@ -69,22 +73,88 @@ CASES = (
           'PUT_PUT ANY ORDER', 'REPLACE_REPLACE ANY ORDER',
           'REPLACE_REMOVE ANY ORDER', 'REMOVE_REMOVE ANY ORDER',
           'REMOVE_REUSE ANY ORDER', 'CYCLE_CYCLE ORDER', 'TWO_KEYS ANY ORDER',
-          'PUT_CYCLE ANY', 'REPLACE_CYCLE ANY', 'PUT_UNDO ANY',
-          'REPLACE_TWICE', 'TURN_WRAP ANY', 'PUT2_REMOVE',
+          'PUT_CYCLE ANY ORDER', 'REPLACE_CYCLE ANY ORDER', 'PUT_UNDO ANY',
+          'REPLACE_TWICE', 'TURN_WRAP ANY ORDER', 'PUT2_REMOVE',
           # buffers
           'PUT_PUT BOLD=1 ORDER', 'REPLACE_REPLACE BOLD=1 ORDER',
           'PUT_CYCLE BOLD=1 ORDER', 'REMOVE_REUSE BOLD=1 ORDER',
           'REPLACE_REMOVE BOLD=1', 'REPLACE_CYCLE BOLD=1', 'PUT_UNDO BOLD=1',
           # kernels of one size
           'LOAD2 ANY ORDER', 'LOAD2_TWICE ORDER', 'LOAD_OTHER ORDER',
-          'LOAD_CYCLE ANY', 'LOAD2_UNLOAD', 'LOAD3') +
+          'LOAD_CYCLE ANY ORDER', 'LOAD2_UNLOAD', 'LOAD3') +
     mutants('object',
             'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
             'PUT_PUT NO_FENCE_AFTER_CAS', 'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
             'REMOVE_REMOVE ANY NO_ENTRY_STANDS',
             'REMOVE_REUSE ANY RECYCLE_BEFORE_CLEAR',
             'REMOVE_REMOVE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
-            'REPLACE_TWICE ANY ORDER STRICT TURN_OF_LAST'))
+            'PUT_CYCLE ANY ORDER ENDS_ANY', 'LOAD_CYCLE ANY ORDER ENDS_ANY',
+            'REPLACE_TWICE ANY ORDER STRICT TURN_OF_LAST') +
+    holds('group',
+          # octets and places are used again
+          'REUSE ANY', 'LIVE_REUSE ANY', 'REUSE_OTHER ANY', 'REUSE_TWICE ANY',
+          'MESH_MESH_FREE ANY', 'MESH_MESH_FREE ANY MEMBERS_BEFORE_ENTRY', 'MESH_MESH_MEMBER ANY', 'MESH_MESH_OTHER ANY',
+          # rivals
+          'MESH_SINGLE ANY', 'MESH_SINGLE_FREE', 'MESH_SINGLES', 'MESH_CYCLE',
+          'LIVE_SINGLE_FREE ANY', 'LIVE_SINGLE_FREE ANY OCTETS_HIGH',
+          'MESH_MESH', 'MESH_MESH_REMOVE') +
+    mutants('group',
+            'REUSE ANY NO_ENTRY_STANDS', 'MESH_MESH_FREE ANY NO_ENTRY_STANDS',
+            'REUSE NO_USE_COUNT', 'MESH_MESH_FREE ANY MESH_NO_USE_COUNT',
+            'REUSE NO_BIT', 'REUSE WORD_AFTER_SLOT',
+            'MESH_MESH_FREE MEMBERS_BEFORE_ENTRY WORD_BEFORE_SLOTS',
+            'MESH_SINGLE WORD_AFTER_LOOK',
+            'REUSE CLAIM_WITHOUT_CAS', 'MESH_MESH_FREE CLAIM_WITHOUT_CAS',
+            'REUSE DROPPED_AT_CLAIM', 'REUSE GOING_IGNORED',
+            'REUSE PLAIN_END_ALWAYS', 'REUSE LEAVE_BEFORE_FREE',
+            'REUSE LEAVE_WITHOUT_CAS', 'REUSE LEAVE_READ_AGAIN',
+            'REUSE_TWICE ANY OCTET_BEFORE_CLEAR', 'REUSE LAST_DOES_NOT_CLEAR',
+            'LIVE_SINGLE_FREE ANY ENDS_ANY',
+            'MESH_SINGLE NO_SINGLES_ANNOUNCED',
+            'MESH_SINGLE NO_GROUPS_ANNOUNCED',
+            'MESH_SINGLE SINGLES_ANNOUNCED_LATE',
+            'MESH_SINGLE GROUPS_ANNOUNCED_LATE',
+            'MESH_SINGLE SINGLE_LOOKS_FIRST', 'MESH_SINGLE GROUP_LOOKS_FIRST',
+            'MESH_MESH GROUP_LOOKS_FIRST') +
+    holds('plan',
+          # rivals
+          'PUT_PUT ORDER', 'CHANGE_HANDS ORDER', 'BOTH_REPLACE ORDER',
+          'ADD_PUT ANY', 'ADD_CREATE ANY', 'CROSSWISE ANY', 'PUT_CYCLE ORDER',
+          'FLIP_CYCLE ORDER',
+          # what entries say
+          'ADD_PUT ANY SAY_ALL', 'CROSSWISE SAY_ALL', 'NARROW_OPEN SAY_ALL',
+          'NARROW_REMOVE SAY_ALL ORDER', 'OPEN_FREE ANY', 'OPEN_FIND SAY_ALL',
+          # objects go while others come
+          'PUT_REMOVE ANY ORDER', 'PUT_DESTROY ORDER', 'FLIP_REMOVE ANY ORDER',
+          'FLIP_REMOVES ORDER', 'FLIP_DESTROY ORDER', 'ADD_REMOVE ANY',
+          'ADD_AGAIN ANY', 'ADD_DESTROY', 'LAST_OF_TWO ANY',
+          # records, slots and places are used again
+          'REUSE ANY SAME_TAG', 'REUSE_DESTROY ANY SAME_TAG', 'REUSE_SAME',
+          'REUSE_SAME_DESTROY ANY', 'PUT_UNDO ANY', 'REUSE_THREE', 'LATE_FIND') +
+    mutants('plan',
+            'REUSE ANY COUNT_FROM_ZERO', 'ADD_AGAIN ANY BITS_ONLY',
+            'FLIP_REMOVE OWNER_WITHOUT_CAS', 'ADD_REMOVE OWNER_WITHOUT_CAS',
+            'LAST_OF_TWO CLAIM_WITHOUT_CAS', 'LAST_OF_TWO LAST_BY_LOAD',
+            'FLIP_REMOVE NO_SLOT_IN_CLAIM', 'REUSE ANY NO_GENERATION_IN_CLAIM',
+            'REUSE ANY GENERATION_BEFORE_WORD', 'FLIP_REMOVE FLIP_ONE_SIDE',
+            'ADD_DESTROY RETURN_TO_KILLER', 'ADD_REMOVE DEAD_IS_FINE',
+            'PUT_UNDO RETURN_BEFORE_CLEAR', 'LATE_FIND SLOT_BEFORE_RECORD',
+            'LATE_FIND NO_ENTRY_STANDS', 'REUSE_SAME_DESTROY NO_DESTROY_STANDS',
+            'LAST_OF_TWO DESTROYS_DEAD', 'FLIP_DESTROY SLOTS_READ_LATE',
+            'REUSE_DESTROY SAME_TAG KEY_BEFORE_WORD',
+            'REUSE_DESTROY SAME_TAG WORD_FIRST',
+            'FLIP_REMOVE RECYCLE_BEFORE_FREE',
+            'PUT_PUT NO_LOOK', 'ADD_PUT NO_LOOK',
+            'CHANGE_HANDS FLIP_DOES_NOT_LOOK', 'FLIP_CYCLE ENDS_ANY',
+            'ADD_CREATE ADD_DOES_NOT_LOOK', 'ADD_CREATE NO_ANNOUNCEMENT',
+            'ADD_CREATE ANNOUNCED_LATE', 'CHANGE_HANDS NO_ANNOUNCEMENT',
+            'CHANGE_HANDS ANNOUNCED_LATE',
+            'ADD_PUT NOT_OPENED', 'NARROW_OPEN OPENED_LATE',
+            'OPEN_FREE OPEN_WITHOUT_CAS',
+            'NARROW_REMOVE SAY_ALL NARROW_WITHOUT_CAS',
+            'ADD_PUT SAY_ALL NARROWED_BY_OLD_WORD',
+            'ADD_PUT SAY_ALL NARROWED_BY_OTHERS', 'OPEN_FREE STANDS_EXACTLY'))
+
 
 def run(command, folder):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
@@ -101,7 +171,9 @@ def build(case, folder):
     if made.returncode != 0 or 'Error' in made.stdout:
         return made.stdout
     # These take longer to optimise than to run.
-    optimise = {'object': '-O0', 'publish': '-O1'}.get(case.model, '-O2')
+    optimise = {'object': '-O0', 'plan': '-O0', 'publish': '-O1',
+                'group': '-O0' if case.refuted else '-O1'}.get(case.model,
+                                                               '-O2')
     made = run(['gcc', optimise, '-w',
                 '-DSAFETY', '-DCOLLAPSE', f'-DMEMLIM={MEMORY_MB}',
                 '-o', 'pan', 'pan.c'], folder)

@@ -74,6 +74,11 @@ static void buffer_free(void)
 	ttmem_free(0, TTMEM_L1, 1);
 }
 
+static void program_destroy(void)
+{
+	ttmem_program_destroy(0, 1);
+}
+
 static void cb_put(void)
 {
 	ttmem_cb_alloc(0, 1, 1, 0x1000, 10, 10, 0);
@@ -94,6 +99,24 @@ static void cb_free_all(void)
 	ttmem_cb_free_all(0);
 }
 
+/* Of the same program, in the same plan; and one that may get what that plan was. */
+static void neighbour_put(void)
+{
+	ttmem_cb_alloc(0, 1, 2, 0x3000, 20, 10, 0);
+}
+
+static void neighbour_free(void)
+{
+	ttmem_cb_free(0, 1, 2);
+}
+
+static void successor_put(void)
+{
+	program_destroy();
+	ttmem_cb_alloc(0, 2, 1, 0x4000, 30, 10, 0);
+	ttmem_cb_alloc(0, 2, 2, 0x4000, 30, 10, 0);
+}
+
 static void kernel_put(void)
 {
 	ttmem_kernel_load(0, 1, TTMEM_KERNEL_APPLICATION, 10, 10, 0);
@@ -109,11 +132,6 @@ static void kernel_free(void)
 	ttmem_kernel_unload(0, 1);
 }
 
-static void program_destroy(void)
-{
-	ttmem_program_destroy(0, 1);
-}
-
 static void device_close(void)
 {
 	ttmem_device_close(0);
@@ -122,6 +140,53 @@ static void device_close(void)
 static void peak_reset(void)
 {
 	ttmem_peak_reset(0);
+}
+
+/* -- the same keys on meshes: device 0 is in each of them ------------------------- */
+
+static uint32_t pair, eight;
+
+static void meshes_open(void)
+{
+	static const uint32_t members[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+
+	pair = ttmem_mesh_open(members, 2);
+	eight = ttmem_mesh_open(members, 8);
+}
+
+static void pair_put(void)
+{
+	ttmem_alloc(pair, TTMEM_L1, 1, 0x3000, 200);
+}
+
+static void pair_free(void)
+{
+	ttmem_free(pair, TTMEM_L1, 1);
+}
+
+static void eight_put(void)
+{
+	ttmem_alloc(eight, TTMEM_L1, 1, 0x4000, 70000);
+}
+
+static void eight_free(void)
+{
+	ttmem_free(eight, TTMEM_L1, 1);
+}
+
+static void other_free(void)
+{
+	ttmem_free(1, TTMEM_L1, 1);
+}
+
+/* A member by itself, then all: what a mesh finds is a mixture. */
+static void pair_put_around(void)
+{
+	static unsigned times;
+
+	if (++times % 2)
+		buffer_put();
+	pair_put();
 }
 
 static void device_reopen(void)
@@ -151,12 +216,35 @@ static const struct operation buffers[] = {
 	{ "reopen", device_reopen, false, false, true },
 };
 
+static const struct operation groups[] = {
+	{ "mesh alloc", pair_put, true, false, false },
+	{ "mesh free", pair_free, false, true, false },
+	{ "wide mesh alloc", eight_put, true, false, false },
+	{ "wide mesh free", eight_free, false, true, false },
+	{ "alloc", buffer_put, true, false, false },
+	{ "free", buffer_free, false, true, false },
+	{ "free on another", other_free, false, false, false },
+	{ "close", device_close, false, false, true },
+	{ "peak reset", peak_reset, false, false, false },
+};
+
 static const struct operation cbs[] = {
 	{ "cb alloc", cb_put, true, false, false },
 	{ "cb alloc large", cb_put_large, true, false, false },
 	{ "cb free", cb_free, false, true, false },
 	{ "cb free all", cb_free_all, false, true, false },
 	{ "destroy", program_destroy, false, true, false },
+	{ "close", device_close, false, false, true },
+};
+
+static const struct operation plans[] = {
+	{ "cb alloc", cb_put, false, false, false },
+	{ "cb free", cb_free, false, true, false },
+	{ "neighbour alloc", neighbour_put, false, false, false },
+	{ "neighbour free", neighbour_free, false, false, false },
+	{ "destroy", program_destroy, false, true, false },
+	{ "successor", successor_put, false, true, false },
+	{ "cb free all", cb_free_all, false, true, false },
 	{ "close", device_close, false, false, true },
 };
 
@@ -170,13 +258,16 @@ static const struct operation kernels[] = {
 
 /* -- all pairs ---------------------------------------------------------------- */
 
+/* On device 0, which all of them are about. */
 static uint64_t live_of_epoch(const struct segment *segment)
 {
+	unsigned entry = (unsigned)segment_entry(segment, 0);
 	uint64_t live = 0;
 	size_t i;
 
 	for (i = 0; i < segment->objects_len; i++)
-		live += !segment->objects[i].orphan;
+		live += !segment->objects[i].orphan &&
+			segment->objects[i].device == entry;
 	return live;
 }
 
@@ -245,9 +336,53 @@ static void test_buffers_agree_wherever_another_thread_steps_in(void)
 		buffer_put_large, buffer_free);
 }
 
+static void test_meshes_agree_wherever_another_thread_steps_in(void)
+{
+	meshes_open();
+	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put,
+		eight_free);
+	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put_around,
+		eight_free);
+}
+
 static void test_cbs_agree_wherever_another_thread_steps_in(void)
 {
 	pairs_run(cbs, sizeof(cbs) / sizeof(cbs[0]), cb_put_large, cb_free);
+}
+
+/* One CB, or two, on this thread, or on another one. */
+static void plan_make(void)
+{
+	static unsigned times;
+	pthread_t thread;
+
+	second = neighbour_put;
+	if (++times % 3 == 1)
+		neighbour_put();
+	else if (times % 3 == 2 &&
+		pthread_create(&thread, NULL, second_run, NULL) == 0)
+		pthread_join(thread, NULL);
+	cb_put_large();
+}
+
+/* What is live is found: nothing stays when all programs end. */
+static void plans_unmake(void)
+{
+	struct segment *segment;
+	char text[100];
+
+	ttmem_program_destroy(0, 1);
+	ttmem_program_destroy(0, 2);
+	segment = test_segment_read();
+	snprintf(text, sizeof(text), "after \"%s\"", step_in_label);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, live_of_epoch(segment), text);
+	segment_unref(&segment);
+}
+
+static void test_plans_agree_wherever_another_thread_steps_in(void)
+{
+	pairs_run(plans, sizeof(plans) / sizeof(plans[0]), plan_make,
+		plans_unmake);
 }
 
 static void kernel_put_alternating(void)
@@ -297,7 +432,9 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_buffers_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_meshes_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_cbs_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_plans_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_kernels_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_nothing_is_recorded_in_a_file_without_a_name);
 	return UNITY_END();

@@ -285,8 +285,14 @@ static bool live_is_right(const struct segment *segment)
 	uint64_t before = progress->before, after = progress->after;
 	uint64_t low = before < after ? before : after;
 	uint64_t high = before < after ? after : before;
+	uint64_t promised = 0;
+	size_t i;
 
-	return segment->objects_len >= low && segment->objects_len <= high + 1;
+	/* What comes is there before what it replaces has gone. */
+	for (i = 0; i < segment->lanes_len; i++)
+		promised += segment->lanes[i].intent - segment->lanes[i].tail;
+	return segment->objects_len >= low &&
+		segment->objects_len <= high + (promised ? promised : 1);
 }
 
 static void check_left(const struct scenario *scenario,

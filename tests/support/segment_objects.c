@@ -288,7 +288,7 @@ static int lane_read(const struct segment_reading *r, unsigned number)
 	lane->tail = segment_get64(s, at + 8);
 	lane->tid = segment_get32(s, at + 16);
 	lane->depth = segment_get32(s, at + 20);
-	if (lane->intent - lane->tail > 2)
+	if (lane->intent - lane->tail > SEGMENT_OPERATION_RECORDS)
 		return segment_refuse(r, at,
 			"lane %u: intent %" PRIu64 ", tail %" PRIu64, number,
 			lane->intent, lane->tail);

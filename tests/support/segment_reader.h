@@ -25,6 +25,7 @@ enum {
 	SEGMENT_DEVICES = 64,
 	SEGMENT_LANES = 1024,
 	SEGMENT_LANE_RECORDS = 2048,
+	SEGMENT_OPERATION_RECORDS = 8,
 	SEGMENT_FAILURES = 16,
 	SEGMENT_MARKS = 64,
 	SEGMENT_SLOT_NONE = 0xffffff,
@@ -277,8 +278,8 @@ int segment_check_at_rest(
 
 /*
  * The same for a process that was killed: one half-done operation per lane that
- * has intent != tail, which may have changed two slots of one key, and keys live
- * twice where a replacement was under way.
+ * has intent != tail, which may have changed as many slots as it was to have
+ * records, or two of one key, and keys live twice where a replacement was under way.
  */
 int segment_check_killed(
 	const struct segment *segment, char *why, size_t why_size);

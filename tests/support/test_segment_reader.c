@@ -164,7 +164,7 @@ static void test_lane_control_is_checked(void)
 {
 	uint64_t tail = get64(0x9008);
 
-	word_broken(0x9000, tail + 3, -EPROTO, "intent");
+	word_broken(0x9000, tail + 9, -EPROTO, "intent");
 	word_broken(0x9000, tail - 1, -EPROTO, "intent");
 	word_broken(0x9000, tail + 1, -EBADMSG, "intent");
 	word_broken(0x9018, 1, -EPROTO, "reserved");

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/*
+ * What is often live already when it comes: a kernel that is dispatched again. It looks
+ * first. Inlined into the hooks, as object.h is.
+ */
+#ifndef TTM_RECORD_AGAIN_H
+#define TTM_RECORD_AGAIN_H
+
+#include "record/cb.h"
+#include "record/object.h"
+
+/* A kernel that is the same in all respects: loading it is a dispatch. */
+static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
+	unsigned figure, unsigned flags, uint64_t size, uint32_t cores)
+{
+	return TTM_W1_FIGURE(w1) == figure && w4 == size &&
+		TTM_W7_CORES(w7) == cores &&
+		((TTM_W1_FLAGS(w1) ^ flags) & TTM_FLAG_IN_RING) == 0;
+}
+
+static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
+	struct ttm_block_device *block, uint64_t w1, uint64_t id, uint64_t now)
+{
+	const struct ttm_words words = { {
+		[2] = id,
+		[7] = TTM_W7(ttm_scope_now(hook->seat).name, 0, 0),
+	} };
+
+	ttm_own_add(
+		&block->dispatches[TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL], 1);
+	TTM_TESTPOINT("dispatch counted");
+	ttm_record_write(ttm_lane_record(hook->lane, 0), 0,
+		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_EPOCH(w1), TTM_W1_DEVICE(w1),
+			TTM_W1_FIGURE(w1), 0, TTM_RECORD_DISPATCH),
+		now, &words);
+	ttm_lane_end(hook->lane, 1);
+}
+
+/* Whether it was one; false says nothing. `seen` points to its slot. */
+static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_object *object,
+	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
+{
+	uint64_t w4, w7;
+
+	if (TTM_UNLIKELY(!spot->block || !key_glance(key, spot->era, seen)))
+		return false;
+	w4 = ttm_load(&seen->shared->w[4]);
+	w7 = ttm_load(&seen->shared->w[7]);
+	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_read */
+	ttm_fence_acquire();
+	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
+		    object->size, object->cores) ||
+		ttm_load(&seen->shared->w[0]) != seen->w0)
+		return false;
+	ttm_lane_begin(hook->lane);
+	dispatch_commit(hook, spot->block, seen->w1, object->id, now);
+	return true;
+}
+
+/*
+ * One that is live already is usual, and so it looks first: behind the clock, where the
+ * bucket has arrived meanwhile, but before it if the last one was new, for then this one
+ * will be, too. The clock is read again if that was wrong.
+ */
+static TTM_INLINE void kernel_put(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_object *object,
+	const struct ttm_way *way, const uint64_t *at)
+{
+	bool is_new = hook->lane->kernels_are_new;
+	struct ttm_draft draft;
+	struct ttm_seen seen;
+	uint64_t now = 0;
+
+	if (!is_new) {
+		/* Only read: it may stay in the caches of others, too. */
+		__builtin_prefetch(way->bucket);
+		now = event_time(at);
+	}
+	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
+		hook->lane->kernels_are_new = true;
+		draft_fill(&draft, hook->seat, object);
+		put_boldly(hook, spot, object, &draft, way, at);
+		return;
+	}
+	if (is_new) {
+		hook->lane->kernels_are_new = false;
+		now = event_time(at);
+	}
+	if (!kernel_dispatched(hook, spot, object, &way->key, &seen, now))
+		ttm_put_carefully(ttm_ticket(hook), spot->entry,
+			object_copy(object), now);
+}
+
+static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,
+	unsigned device, const struct ttm_object *object,
+	const struct ttm_draft *draft, const uint64_t *now)
+{
+	struct ttm_spot spot;
+	struct ttm_way way;
+
+	spot_set(&spot, hook, device);
+	way_set(&way, hook, &draft->key, device);
+	if (object->figure < TTMEM_FIGURE_CB)
+		put_boldly(hook, &spot, object, draft, &way, now);
+	else if (object->figure == TTMEM_FIGURE_CB)
+		cb_put(hook, &spot, object, draft, &way, now);
+	else
+		kernel_put(hook, &spot, object, &way, now);
+}
+
+#endif
