@@ -125,6 +125,9 @@ struct ttm_registry {
 	uint64_t over_limit;
 	uint64_t open_errors;
 	uint64_t inotify; /* 1: works */
+	/* 1: another ttmemd serves our home, and publishes there. Stored by the
+	 * watch; relaxed, for a publication more is put right by the other. */
+	uint64_t home_is_held;
 };
 
 /*

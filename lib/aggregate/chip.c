@@ -248,15 +248,32 @@ void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to)
 {
 	if (to)
 		to->users++;
-	if (*place)
+	if (*place) {
 		(*place)->users--;
+		(*place)->heirless |= !to;
+	}
 	*place = to;
+}
+
+void ttm_chip_hold(struct ttm_chip **place, struct ttm_chip *to)
+{
+	to->users++;
+	*place = to;
+}
+
+void ttm_chip_unhold(struct ttm_chip **place)
+{
+	(*place)->users--;
+	*place = NULL;
 }
 
 void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to)
 {
-	if (*place)
+	if (*place) {
+		(*place)->heirless |= (*place)->heir &&
+			(*place)->heir != to->row;
 		(*place)->heir = to->row;
+	}
 	ttm_chip_point(place, to);
 }
 
@@ -269,7 +286,8 @@ static struct ttm_chip *heir_of(struct ttm_chips *chips, struct ttm_chip *chip)
 		return NULL;
 	if (chip->total.identity == TTM_IDENTITY_PCI)
 		heir = chip_by_address(chips, chip->total.facts.pci_address);
-	else if (chip->total.identity == TTM_IDENTITY_LOGICAL)
+	else if (chip->total.identity == TTM_IDENTITY_LOGICAL &&
+		!chip->heirless)
 		heir = ttm_chip_of_row(chips, chip->heir);
 	return heir != chip ? heir : NULL;
 }
@@ -277,8 +295,9 @@ static struct ttm_chip *heir_of(struct ttm_chips *chips, struct ttm_chip *chip)
 bool ttm_chips_settle(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip, *heir;
-	bool moved = false;
+	bool moved = chips->past_moved;
 
+	chips->past_moved = false;
 	for (chip = chips->first; chip; chip = chip->next) {
 		heir = heir_of(chips, chip);
 		if (!heir)

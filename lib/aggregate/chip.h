@@ -37,6 +37,7 @@ struct ttm_chip {
 	bool shares_changed; /* headroom, label: to be looked up again */
 	bool claimed;        /* a process, or a predecessor, told of it */
 	uint64_t heir;       /* row of the one that its last share went to */
+	bool heirless; /* they went to several, or ended: it may be anybody's */
 	uint64_t history_rows[TTM_RESOLUTIONS];
 	uint64_t dram_max[TTM_RESOLUTIONS]; /* since the last point */
 	uint64_t l1_max[TTM_RESOLUTIONS];
@@ -52,6 +53,7 @@ struct ttm_chips {
 	struct ttm_chip *first;
 	struct ttm_image *image;
 	bool identities_changed; /* parts may belong to other chips now */
+	bool past_moved;         /* from one chip to another, since the cut */
 	uint64_t tick; /* seconds since the start: which points are due */
 	uint64_t memory_errors;
 };
@@ -92,9 +94,14 @@ void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to);
 /* The same for a share that has told more: a chip that was never one of its own. */
 void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to);
 
+/* For who has nothing to do with a chip, but wants it to stay meanwhile. */
+void ttm_chip_hold(struct ttm_chip **place, struct ttm_chip *to);
+void ttm_chip_unhold(struct ttm_chip **place);
+
 /*
- * Whoever is known better by now has the past of what it was known as before. True
- * if there was any: it has to be in the same publication as what is dropped there.
+ * Whoever is known better by now has the past of what it was known as before; of a
+ * logical id only what no share took along, and if all of them went one way. True if
+ * there was any: it has to be in the same publication as what is dropped there.
  */
 bool ttm_chips_settle(struct ttm_chips *chips);
 
@@ -107,7 +114,9 @@ void ttm_chips_publish(struct ttm_chips *chips);
 
 /* -- distributions and histories ----------------------------------------------- */
 
-/* Costs a few ns. Values beyond the range count as its end. */
+/* Costs a few ns. Values beyond the range count as its end; NULL: made if need be. */
+bool ttm_histogram_record(struct hdr_histogram **histogram,
+	enum ttm_distribution_kind kind, uint64_t value);
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value);
 

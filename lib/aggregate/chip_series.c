@@ -29,30 +29,31 @@ static int64_t highest_of(enum ttm_distribution_kind kind)
 						LIFETIME_HIGHEST;
 }
 
-static struct hdr_histogram *histogram_get(
-	struct ttm_chip *chip, unsigned figure, enum ttm_distribution_kind kind)
+static bool histogram_make(
+	struct hdr_histogram **histogram, enum ttm_distribution_kind kind)
 {
-	struct ttm_distribution
-		*distribution = &chip->distributions[figure][kind];
+	return *histogram ||
+		hdr_init(1, highest_of(kind), DIGITS, histogram) == 0;
+}
 
-	if (!distribution->histogram &&
-		hdr_init(1, highest_of(kind), DIGITS,
-			&distribution->histogram) != 0)
-		return NULL;
-	return distribution->histogram;
+bool ttm_histogram_record(struct hdr_histogram **histogram,
+	enum ttm_distribution_kind kind, uint64_t value)
+{
+	uint64_t highest = (uint64_t)highest_of(kind);
+
+	return histogram_make(histogram, kind) &&
+		hdr_record_value(*histogram,
+			(int64_t)(value < highest ? value : highest));
 }
 
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value)
 {
-	struct hdr_histogram *histogram = histogram_get(chip, figure, kind);
-	uint64_t highest = (uint64_t)highest_of(kind);
+	struct ttm_distribution
+		*distribution = &chip->distributions[figure][kind];
 
-	if (!histogram)
-		return;
-	hdr_record_value(
-		histogram, (int64_t)(value < highest ? value : highest));
-	chip->distributions[figure][kind].changed = true;
+	if (ttm_histogram_record(&distribution->histogram, kind, value))
+		distribution->changed = true;
 }
 
 static uint64_t unsigned_of(int64_t value)
@@ -138,6 +139,14 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	distribution->changed = false;
 }
 
+static void distribution_drop(
+	struct ttm_chips *chips, struct ttm_distribution *distribution)
+{
+	ttm_image_remove(
+		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row);
+	*distribution = (struct ttm_distribution){ NULL, 0, false };
+}
+
 static void distribution_inherit(struct ttm_chips *chips,
 	struct ttm_distribution *to, struct ttm_distribution *from)
 {
@@ -150,8 +159,7 @@ static void distribution_inherit(struct ttm_chips *chips,
 		to->histogram = from->histogram;
 	}
 	to->changed = true;
-	ttm_image_remove(chips->image, TTM_TABLE_DISTRIBUTIONS, from->row);
-	*from = (struct ttm_distribution){ NULL, 0, false };
+	distribution_drop(chips, from);
 }
 
 void ttm_chip_inherit_distributions(
@@ -166,6 +174,23 @@ void ttm_chip_inherit_distributions(
 				&from->distributions[figure][kind]);
 }
 
+static void distribution_cut(struct ttm_chips *chips, struct ttm_chip *chip,
+	unsigned figure, unsigned kind)
+{
+	struct ttm_distribution
+		*distribution = &chip->distributions[figure][kind];
+
+	if (!distribution->changed)
+		return;
+	if (distribution->histogram->total_count) {
+		distribution_publish(chips, chip, figure, kind);
+		return;
+	}
+	/* Whoever did it took it along. */
+	hdr_close(distribution->histogram);
+	distribution_drop(chips, distribution);
+}
+
 void ttm_chips_cut(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip;
@@ -174,14 +199,13 @@ void ttm_chips_cut(struct ttm_chips *chips)
 	for (chip = chips->first; chip; chip = chip->next)
 		for (figure = 0; figure < TTMEM_FIGURES; figure++)
 			for (kind = 0; kind < 2; kind++)
-				if (chip->distributions[figure][kind].changed)
-					distribution_publish(
-						chips, chip, figure, kind);
+				distribution_cut(chips, chip, figure, kind);
 }
 
 void ttm_chip_resume_distribution(struct ttm_chips *chips,
 	struct ttm_chip *chip, const struct ttm_distribution_row *row)
 {
+	struct ttm_distribution *distribution;
 	struct hdr_histogram *histogram;
 	uint64_t i;
 
@@ -189,19 +213,20 @@ void ttm_chip_resume_distribution(struct ttm_chips *chips,
 		row->digits != DIGITS ||
 		row->counts_len > TTM_DISTRIBUTION_COUNTS)
 		return;
-	histogram = histogram_get(chip, (unsigned)row->figure,
-		(enum ttm_distribution_kind)row->kind);
-	if (!histogram) {
+	distribution = &chip->distributions[row->figure][row->kind];
+	if (!histogram_make(&distribution->histogram,
+		    (enum ttm_distribution_kind)row->kind)) {
 		chips->memory_errors++;
 		return;
 	}
+	histogram = distribution->histogram;
 	if ((uint64_t)histogram->counts_len != row->counts_len)
 		return;
 	/* Two that were different ones may be known as one by now. */
 	for (i = 0; i < row->counts_len; i++)
 		histogram->counts[i] += (int64_t)row->counts[i];
 	hdr_reset_internal_counters(histogram);
-	chip->distributions[row->figure][row->kind].changed = true;
+	distribution->changed = true;
 }
 
 /* -- histories --------------------------------------------------------------- */

@@ -173,6 +173,14 @@ static void lock_verify(struct ttm_watch *watch, struct ttm_watched *watched)
 	}
 	close(directory->lock_fd);
 	directory->lock_fd = fd;
+	/* If it is the same file, which has its name again, that has dropped our
+	 * lock. Somebody else who was faster keeps his note. */
+	if (ttm_server_lock_again(fd) < 0) {
+		close(fd);
+		directory->lock_fd = -1;
+		directory_end(watch, watched);
+		return;
+	}
 	watched->lock_inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
 	ttm_watch_log(watch, LOG_WARNING, "%s: its lock file was replaced",
 		directory->path);
@@ -267,6 +275,30 @@ static struct ttm_watched *watched_room(struct ttm_watch *watch, uint32_t uid)
 	return &watched[watch->watched_len];
 }
 
+/*
+ * One that was renamed is heard of by its new name before its old one is missed. What
+ * it was ends first: the kernel knows one lock of ours on its lock file, and one watch,
+ * and both go with the first descriptor that is given up. False: it still has its
+ * other name, by a mount, and is served there.
+ */
+static bool others_end(struct ttm_watch *watch, const struct stat *st)
+{
+	struct ttm_directory *directory;
+	size_t i;
+
+	for (i = 0; i < watch->watched_len; i++) {
+		directory = watch->watched[i].directory;
+		if (ttm_directory_is_gone(directory) ||
+			st->st_ino != directory->inode ||
+			st->st_dev != directory->device)
+			continue;
+		watched_verify(watch, &watch->watched[i]);
+		if (!ttm_directory_is_gone(directory))
+			return false;
+	}
+	return true;
+}
+
 void ttm_directories_consider(struct ttm_watch *watch, const char *name)
 {
 	struct ttm_directory *directory;
@@ -275,7 +307,7 @@ void ttm_directories_consider(struct ttm_watch *watch, const char *name)
 
 	if (!name_is_users(name) || ttm_directories_by_name(watch, name) ||
 		fstatat(watch->base_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		!stat_is_ours(watch, &st))
+		!stat_is_ours(watch, &st) || !others_end(watch, &st))
 		return;
 	/* What does not fit is not in the list: its readers see it unserved. */
 	watched = watched_room(watch, st.st_uid);

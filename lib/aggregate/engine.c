@@ -117,6 +117,7 @@ void ttm_engine_free(struct ttm_engine **engine)
 	if ((*engine)->config.registry)
 		processes_free(*engine);
 	ttm_publisher_free(&(*engine)->output.publisher);
+	ttm_let_go_free(&(*engine)->let_go);
 	ttm_chips_free(&(*engine)->output.chips);
 	ttm_image_free(&(*engine)->output.image);
 	ttm_view_copy_free(&(*engine)->previous);
@@ -355,7 +356,10 @@ static void publish_error_tell(struct ttm_engine *engine, int error)
 {
 	if (error == engine->publish_error)
 		return;
-	if (error)
+	if (error == -EBUSY)
+		ttm_engine_log(engine, LOG_ERR,
+			"cannot publish: another ttmemd serves the directory");
+	else if (error)
 		ttm_engine_log(engine, LOG_ERR,
 			"cannot publish all: %s; what does not fit into the "
 			"aggregate there is, is left out",
@@ -377,12 +381,15 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	ttm_output_chips(output);
 	ttm_chips_publish(&output->chips);
 	ttm_engine_health(engine);
-	r = ttm_publish(output->publisher, output->image, engine->cut_ns);
+	/* relaxed: see there */
+	r = ttm_load(&engine->config.registry->home_is_held) ?
+		-EBUSY :
+		ttm_publish(output->publisher, output->image, engine->cut_ns);
 	if (r < 0)
 		engine->publish_errors++;
 	publish_error_tell(engine, r);
-	if (!r)
-		engine->cut_published_ns = engine->cut_ns;
+	/* Also of one that has only what fits. */
+	engine->cut_published_ns = ttm_publisher_cut_ns(output->publisher);
 	engine->published_ns = now_ns;
 	/* Of the processor: on a busy machine the clock says little. */
 	engine->publish_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
@@ -431,6 +438,8 @@ static uint64_t engine_round(struct ttm_engine *engine)
 		ttm_engine_directories(engine, now_ns);
 		ttm_engine_markers(engine);
 		telemetry_show(engine, now_ns);
+		if (now_ns - engine->started_ns > TTM_LET_GO_CHIPS_NS)
+			ttm_let_go_release_chips(&engine->let_go);
 	}
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);
@@ -468,6 +477,8 @@ int ttm_engine_first(struct ttm_engine *engine)
 	ttm_engine_directories(engine, now_ns);
 	ttm_engine_markers(engine);
 	processes_drain(engine, now_ns);
+	/* Who is there has taken what a predecessor kept for him. */
+	ttm_let_go_trim(&engine->let_go, engine->output.image, TTM_LET_GO_MOST);
 	processes_output(engine, now_ns);
 	cut_take(engine, now_ns);
 	r = engine_publish(engine, now_ns);
@@ -513,7 +524,8 @@ int ttm_engine_run(struct ttm_engine *engine)
 	r = engine_publish(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	rcu_read_unlock();
 	rcu_unregister_thread();
-	return r;
+	/* What another publishes is not missing. */
+	return r == -EBUSY ? 0 : r;
 }
 
 void ttm_engine_stop(struct ttm_engine *engine)

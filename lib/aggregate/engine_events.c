@@ -6,6 +6,7 @@
 
 #include "aggregate/drain_state.h"
 #include "aggregate/engine_state.h"
+#include "aggregate/unplaced.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -23,25 +24,32 @@ static struct ttm_chip *chip_of(
 	return process->parts[entry]->chip;
 }
 
+static void value_add(struct ttm_part *part, unsigned figure,
+	enum ttm_distribution_kind kind, uint64_t value)
+{
+	ttm_chip_record(part->chip, figure, kind, value);
+	if (part->chip->total.identity == TTM_IDENTITY_LOGICAL)
+		ttm_unplaced_record(&part->unplaced, figure, kind, value);
+}
+
 static void distribution_add(struct ttm_engine *engine,
 	struct ttm_process *process, const struct ttm_words *record)
 {
 	uint64_t w1 = record->w[1], ticks;
-	struct ttm_chip *chip;
+	struct ttm_part *part;
 
-	if (TTM_W1_FLAGS(w1) & TTM_FLAG_UNCOUNTED)
+	if ((TTM_W1_FLAGS(w1) & TTM_FLAG_UNCOUNTED) ||
+		!chip_of(engine, process, TTM_W1_DEVICE(w1)))
 		return;
-	chip = chip_of(engine, process, TTM_W1_DEVICE(w1));
-	if (!chip)
-		return;
+	part = process->parts[TTM_W1_DEVICE(w1)];
 	if (TTM_W1_TYPE(w1) == TTM_RECORD_ALLOC) {
-		ttm_chip_record(chip, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_BYTES,
+		value_add(part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_BYTES,
 			ttm_words_bytes(record));
 		return;
 	}
 	/* The clock is not causal: an object may seem to end before it began. */
 	ticks = record->w[3] > record->w[6] ? record->w[3] - record->w[6] : 0;
-	ttm_chip_record(chip, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
+	value_add(part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
 		ttm_ticks_to_ns(&process->timescale, ticks));
 }
 

@@ -65,7 +65,6 @@ static bool process_begin(struct ttm_engine *engine,
 {
 	struct ttm_retirees *retirees;
 	struct ttm_process *process;
-	int r;
 
 	ttm_engine_retirees(engine, attached->directory, now_ns);
 	retirees = attached->directory->retirees;
@@ -86,9 +85,7 @@ static bool process_begin(struct ttm_engine *engine,
 		ttm_engine_quarantine(engine, process);
 		return true;
 	}
-	r = ttm_resume_positions(engine, process);
-	if (r < 0)
-		engine->memory_errors++;
+	ttm_let_go_take(&engine->let_go, process);
 	return true;
 }
 
@@ -244,15 +241,25 @@ static int process_settle(
 /*
  * Once it is retired nobody reads its records again. So what they told, the
  * distributions, has to be in a publication first: who is killed in between leaves a
- * successor who either reads them once more or knows that they are read. Where
- * nothing can be published there is nothing to wait for.
+ * successor who either reads them once more or knows that they are read. Where there
+ * is no room for that, which was tried, there is nothing to wait for.
  */
 static bool process_is_settled(
 	const struct ttm_engine *engine, const struct ttm_process *process)
 {
 	return process->settled_ns &&
 		(engine->cut_published_ns >= process->settled_ns ||
-			engine->publish_error);
+			(engine->publish_error &&
+				engine->published_ns >= process->settled_ns));
+}
+
+/* Rather than renamed, or another ttmemd's by now. */
+static bool directory_is_removed(const struct ttm_directory *directory)
+{
+	struct stat st;
+
+	return ttm_directory_is_gone(directory) &&
+		fstat(directory->fd, &st) == 0 && st.st_nlink == 0;
 }
 
 static int process_retire(
@@ -262,7 +269,7 @@ static int process_retire(
 	int r;
 
 	/* It was removed before there was one, and there is no place for it now. */
-	if (!retirees && ttm_directory_is_gone(process->attached->directory)) {
+	if (!retirees && directory_is_removed(process->attached->directory)) {
 		ttm_output_forget(&engine->output, process);
 		return 0;
 	}
@@ -325,10 +332,29 @@ static uint64_t process_end(struct ttm_engine *engine,
  */
 static bool is_anothers(const struct ttm_attached *attached)
 {
-	struct stat st;
-
 	return ttm_directory_is_gone(attached->directory) &&
-		(fstat(attached->directory->fd, &st) < 0 || st.st_nlink != 0);
+		!directory_is_removed(attached->directory);
+}
+
+/*
+ * He may come back, with his directory or when nobody else serves it. What his records
+ * told so far goes out together with how far they were read.
+ */
+static void process_let_go(
+	struct ttm_engine *engine, struct ttm_attached *attached)
+{
+	struct ttm_process *process = attached->process;
+
+	if (!process->quarantined) {
+		ttm_output_positions(&engine->output, process);
+		engine->settling = true;
+		if (ttm_let_go_keep(&engine->let_go, process) < 0)
+			engine->memory_errors++;
+		ttm_let_go_trim(
+			&engine->let_go, engine->output.image, TTM_LET_GO_MOST);
+	}
+	ttm_output_forget(&engine->output, process);
+	attached_drop(engine, attached);
 }
 
 uint64_t ttm_engine_process(struct ttm_engine *engine,
@@ -336,14 +362,18 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 {
 	struct ttm_process *process;
 
+	/* Then what is kept of it stays so. */
+	if (!attached->process && is_anothers(attached)) {
+		attached_drop(engine, attached);
+		return UINT64_MAX;
+	}
 	if (!attached->process && !process_begin(engine, attached, now_ns))
 		return UINT64_MAX;
 	process = attached->process;
 	if (!process)
 		return now_ns + RETRY_INTERVAL_NS;
 	if (is_anothers(attached)) {
-		ttm_output_forget(&engine->output, process);
-		attached_drop(engine, attached);
+		process_let_go(engine, attached);
 		return UINT64_MAX;
 	}
 	if (process->quarantined) {

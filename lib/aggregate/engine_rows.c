@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 /* What is shown besides processes: directories, markers, quarantine, health. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,43 @@
 #define RETRY_INTERVAL_NS 2000000000ull
 #define COUNT_NS 1000000000ull
 
+/*
+ * A directory that was renamed may be here twice: as what it was, until its processes
+ * are let go, and as what it is. Who ended in it is shown once; nobody is retired any
+ * more by what it was.
+ */
+static void retirees_hand_over(
+	struct ttm_engine *engine, const struct ttm_directory *directory)
+{
+	struct ttm_directory *other;
+
+	ttm_registry_for_each_directory(engine->config.registry, other)
+	{
+		if (!other->retirees || !ttm_directory_is_gone(other) ||
+			other->inode != directory->inode ||
+			other->device != directory->device)
+			continue;
+		ttm_retirees_forget(other->retirees, &engine->output);
+		ttm_retirees_close(&other->retirees);
+	}
+}
+
+/*
+ * Those that ended while there was no file wait for their next try; what the file has
+ * of them is shown from now on, and must not be there twice until then.
+ */
+static void ending_wake(
+	struct ttm_engine *engine, const struct ttm_directory *directory)
+{
+	struct ttm_attached *attached;
+	struct ttm_cursor cursor;
+
+	ttm_registry_for_each(engine->config.registry, &cursor,
+		attached) if (attached->directory == directory &&
+		attached->process) attached->process->ending = false;
+	engine->sweep_ns = 0;
+}
+
 void ttm_engine_retirees(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
 {
@@ -30,17 +68,24 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 	if (directory->retirees || ttm_directory_is_gone(directory) ||
 		ttm_load(&directory->state) != TTM_DIRECTORY_SERVED)
 		return;
-	if (directory->retirees_error &&
+	/* Who has the file without serving the directory gives it up soon. */
+	if (directory->retirees_error && directory->retirees_error != -EBUSY &&
 		now_ns - directory->retirees_ns < RETRY_INTERVAL_NS)
 		return;
 	directory->retirees_ns = now_ns;
+	retirees_hand_over(engine, directory);
 	r = ttm_retirees_open(&engine->output, directory, &directory->retirees);
 	if (r < 0 && r != directory->retirees_error)
 		ttm_engine_log(engine, LOG_ERR,
 			"%s/retired: %s; processes that end there stay as they "
 			"are",
 			directory->path, strerror(-r));
+	if (r == 0 && directory->retirees_error)
+		ending_wake(engine, directory);
 	directory->retirees_error = r;
+	if (!r)
+		ttm_let_go_retired(&engine->let_go, engine->output.image,
+			directory->uid, directory->retirees);
 }
 
 static void directory_show(

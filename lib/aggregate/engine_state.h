@@ -6,6 +6,7 @@
 
 #include "aggregate/drain.h"
 #include "aggregate/engine.h"
+#include "aggregate/let_go.h"
 #include "aggregate/output.h"
 #include "aggregate/telemetry_rows.h"
 #include "shm/view.h"
@@ -15,7 +16,9 @@ struct ttm_engine {
 	struct ttm_output output;
 	struct ttm_drain_watcher watcher;
 	struct ttm_drain_stats stats;
-	struct ttm_view_copy previous; /* positions of a predecessor */
+	struct ttm_view_copy
+		previous; /* a predecessor's, while it is resumed */
+	struct ttm_let_go let_go;
 	uint64_t stop;
 	uint64_t started_ns;
 	uint64_t rounds;
@@ -34,10 +37,10 @@ struct ttm_engine {
 	uint64_t health_row;
 	uint64_t cut_ns;
 	uint64_t cut_events;       /* stats.events at the last cut */
-	uint64_t cut_published_ns; /* cut_ns of the last publication */
-	bool settling;    /* a dead process waits for a cut to be published */
-	uint64_t tick_ns; /* of the last second's tick */
-	uint64_t slow_ns; /* of the last look at directories and markers */
+	uint64_t cut_published_ns; /* cut_ns that readers see */
+	bool settling; /* the next publication needs a cut: see process_settle */
+	uint64_t tick_ns;    /* of the last second's tick */
+	uint64_t slow_ns;    /* of the last look at directories and markers */
 	uint64_t counted_ns; /* when processes of directories were counted */
 	int publish_error;   /* the last one, so that it is told once */
 	/*
@@ -104,8 +107,5 @@ void ttm_engine_records(void *context, struct ttm_process *process,
 
 /* 0, also when there is nothing to go on with; *ret_publication its number. */
 int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication);
-/* The positions of a process that a predecessor had read. */
-int ttm_resume_positions(
-	struct ttm_engine *engine, struct ttm_process *process);
 
 #endif

@@ -150,14 +150,32 @@ static bool home_is_there(const struct ttm_watch *watch)
 			named.st_ino == home.st_ino);
 }
 
+/*
+ * Somebody removed the lock file, and another ttmemd was faster than our look: it would
+ * take turns with us, and readers would see one that serves nothing.
+ */
+static void holder_look(struct ttm_watch *watch)
+{
+	const struct ttm_watched *watched = ttm_directories_by_name(
+		watch, watch->home_name);
+
+	/* relaxed: see there, and our own word */
+	if (watch->mode == TTM_MODE_USER && watched)
+		ttm_store(&watch->registry->home_is_held,
+			ttm_load(&watched->directory->state) ==
+				TTM_DIRECTORY_HELD);
+}
+
 void ttm_home_look(struct ttm_watch *watch)
 {
 	struct ttm_watch_failure failure = { .path = "" };
 	struct home home;
 	int r;
 
-	if (home_is_there(watch))
+	if (home_is_there(watch)) {
+		holder_look(watch);
 		return;
+	}
 	r = home_open(watch, &home, &failure);
 	if (r < 0) {
 		if (r != watch->home_error)

@@ -269,17 +269,39 @@ static uint64_t self_at(
 	return self;
 }
 
+static uint64_t rows_beyond(
+	const struct ttm_image *image, const struct ttm_table *within)
+{
+	uint64_t beyond = 0, row;
+
+	for (row = within->capacity; row < ttm_image_len(image, within->id);
+		row++)
+		beyond += self_at(image, within->id, row) != 0;
+	return beyond;
+}
+
 uint64_t ttm_image_beyond(const struct ttm_image *image,
 	const struct ttm_table within[TTM_TABLES_MAX])
 {
-	uint64_t beyond = 0, row;
+	uint64_t beyond = 0;
 	unsigned i;
 
 	for (i = 0; i < TTM_TABLES_MAX; i++)
-		for (row = within[i].capacity;
-			row < ttm_image_len(image, within[i].id); row++)
-			beyond += self_at(image, within[i].id, row) != 0;
+		beyond += rows_beyond(image, &within[i]);
 	return beyond;
+}
+
+bool ttm_image_cut_fits(const struct ttm_image *image,
+	const struct ttm_table within[TTM_TABLES_MAX])
+{
+	unsigned i;
+
+	for (i = 0; i < TTM_TABLES_MAX; i++)
+		if ((within[i].id == TTM_TABLE_DEVICES ||
+			    ttm_image_is_cut(within[i].id)) &&
+			rows_beyond(image, &within[i]))
+			return false;
+	return true;
 }
 
 uint64_t ttm_image_first(const struct ttm_image *image, enum ttm_table_id id)

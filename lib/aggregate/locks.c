@@ -7,7 +7,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "aggregate/testpoint.h"
 #include "shm/clock.h"
+
+/* Who removes the file all the time is not waited for. */
+#define LOCK_TRIES 8u
 
 static int lock_open_existing(int directory_fd)
 {
@@ -91,21 +95,58 @@ static void note_write(int fd, uint64_t stopped_ns)
 	(void)n;
 }
 
-int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
+/*
+ * Its owner may have removed the file before it was locked: then nobody who asks sees
+ * the lock, and another ttmemd may have that of a new file.
+ */
+static bool lock_is_current(int directory_fd, int fd)
+{
+	struct stat named, st;
+
+	return fstatat(directory_fd, TTM_SERVER_LOCK, &named,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+		fstat(fd, &st) == 0 && named.st_ino == st.st_ino &&
+		named.st_dev == st.st_dev;
+}
+
+/* As ttm_server_lock(), or -EAGAIN: it is not the directory's file any more. */
+static int lock_try(int directory_fd, uint32_t owner, uint32_t *ret_holder)
 {
 	int fd = lock_open(directory_fd, owner), r;
 
 	if (fd < 0)
 		return fd;
-	r = lock_judge(fd, owner);
+	TTM_TESTPOINT("lock opened");
+	r = lock_is_current(directory_fd, fd) ? lock_judge(fd, owner) : -EAGAIN;
+	TTM_TESTPOINT("lock judged");
 	if (r == 0)
 		r = lock_take(fd, ret_holder);
+	if (r == 0 && !lock_is_current(directory_fd, fd))
+		r = -EAGAIN;
 	if (r == 0) {
 		note_write(fd, 0);
 		return fd;
 	}
 	close(fd);
 	return r;
+}
+
+int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder)
+{
+	unsigned tries;
+	int r = -EAGAIN;
+
+	*ret_holder = 0;
+	for (tries = 0; r == -EAGAIN && tries < LOCK_TRIES; tries++)
+		r = lock_try(directory_fd, owner, ret_holder);
+	return r == -EAGAIN ? -EBUSY : r;
+}
+
+int ttm_server_lock_again(int fd)
+{
+	uint32_t holder;
+
+	return lock_take(fd, &holder);
 }
 
 void ttm_system_unlock(int *fd)

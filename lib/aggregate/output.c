@@ -8,6 +8,7 @@
 
 #include "aggregate/drain.h"
 #include "aggregate/output_texts.h"
+#include "aggregate/unplaced.h"
 #include "shm/atomics.h"
 #include "shm/clock.h"
 
@@ -183,6 +184,9 @@ static void part_move(
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
+	if (part->chip)
+		ttm_unplaced_move(
+			&part->unplaced, &output->chips, part->chip, chip);
 	ttm_chip_move(&part->chip, chip);
 	output->changed = true;
 }
@@ -402,6 +406,7 @@ void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
 		part->row = 0;
 		ttm_chip_point(&part->chip, NULL);
+		ttm_unplaced_free(&part->unplaced);
 	}
 	for (i = 0; i < process->positions_len; i++) {
 		ttm_image_remove(output->image, TTM_TABLE_POSITIONS,
@@ -421,6 +426,7 @@ void ttm_output_positions(
 
 	memset(&row, 0, sizeof(row));
 	memcpy(row.uuid, process->attached->header.uuid, sizeof(row.uuid));
+	row.uid = process->attached->directory->uid;
 	for (i = 0; i < process->positions_len; i++) {
 		struct ttm_position *position = &process->positions[i];
 

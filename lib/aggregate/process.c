@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "aggregate/unplaced.h"
 #include "shm/clock.h"
 
 /* Rates are taken every second. */
@@ -87,8 +88,10 @@ void ttm_process_free(struct ttm_process **process)
 
 	if (!p)
 		return;
-	for (i = 0; i < p->parts_len; i++)
+	for (i = 0; i < p->parts_len; i++) {
+		ttm_unplaced_free(&p->parts[i]->unplaced);
 		free(p->parts[i]);
+	}
 	ttm_model_free(&p->model);
 	ttm_source_free(&p->source);
 	free(p->positions);

@@ -13,6 +13,7 @@
 #include "shm/aggregate.h"
 
 struct ttm_chip;
+struct ttm_unplaced;
 
 /* How far a lane has been read. */
 struct ttm_position {
@@ -50,7 +51,8 @@ struct ttm_part {
 	struct ttm_flows flows;
 	struct ttm_l1_result l1;
 	struct ttm_chip *chip; /* whose share it is; NULL: not told yet */
-	uint64_t row;          /* reference of its share row, 0 none */
+	struct ttm_unplaced *unplaced; /* while nobody knows which chip it is */
+	uint64_t row;                  /* reference of its share row, 0 none */
 	struct ttm_share_row published;
 };
 

@@ -80,6 +80,28 @@ static void rows_publish(struct ttm_publish_file *file,
 		file->rows_len = len;
 }
 
+/*
+ * Some positions without their distributions, or the other way round, would make a
+ * successor count records twice, or not at all.
+ */
+static bool cut_is_left(
+	const struct ttm_publish_file *file, const struct ttm_image *image)
+{
+	return file->layout != ttm_image_layout(image) &&
+		!ttm_image_cut_fits(image, file->tables);
+}
+
+static void head_leave_cut(
+	const struct ttm_publish_file *file, struct ttm_copy *head)
+{
+	unsigned i;
+
+	head->cut_ns = file->cut_ns;
+	for (i = 0; i < TTM_TABLES_MAX; i++)
+		if (ttm_image_is_cut(head->tables[i].id))
+			head->tables[i].len = file->shown[i].len;
+}
+
 /* What the copy says about itself, but for its seq. */
 static struct ttm_copy head_make(const struct ttm_publisher *publisher,
 	const struct ttm_publish_file *file, const struct ttm_image *image,
@@ -104,6 +126,8 @@ static struct ttm_copy head_make(const struct ttm_publisher *publisher,
 		ttm_image_tables(image, head.tables);
 	else
 		ttm_image_tables_within(image, file->tables, head.tables);
+	if (cut_is_left(file, image))
+		head_leave_cut(file, &head);
 	return head;
 }
 
@@ -121,20 +145,33 @@ static void pages_write(
 	}
 }
 
-/* All rows that have a place in a copy whose tables are other ones by now. */
-static void tables_write(struct ttm_copy *copy, const struct ttm_image *image,
+static void table_write(
+	struct ttm_copy *copy, const struct ttm_table *table, const void *rows)
+{
+	ttm_words_store((uint64_t *)(void *)((char *)copy + table->off), rows,
+		table->len * table->stride / sizeof(uint64_t));
+}
+
+/*
+ * All rows that have a place in a copy whose tables are other ones by now. A cut that is
+ * left as it was comes from the other copy: only we write that.
+ */
+static void tables_write(const struct ttm_publish_file *file, unsigned target,
+	const struct ttm_image *image,
 	const struct ttm_table tables[TTM_TABLES_MAX])
 {
+	const char *other = (const char *)file->copies[!target];
+	bool left = cut_is_left(file, image);
 	unsigned i;
 
 	for (i = 0; i < TTM_TABLES_MAX; i++)
 		if (tables[i].len)
-			ttm_words_store((uint64_t *)(void *)((char *)copy +
-						tables[i].off),
-				ttm_image_at(image,
-					(enum ttm_table_id)tables[i].id, 0),
-				tables[i].len * tables[i].stride /
-					sizeof(uint64_t));
+			table_write(file->copies[target], &tables[i],
+				left && ttm_image_is_cut(tables[i].id) ?
+					other + tables[i].off :
+					ttm_image_at(image,
+						(enum ttm_table_id)tables[i].id,
+						0));
 }
 
 static void copy_write(struct ttm_publish_file *file, unsigned target,
@@ -155,7 +192,7 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 	if (file->layout == ttm_image_layout(image))
 		pages_write(copy, target, image);
 	else
-		tables_write(copy, image, head->tables);
+		tables_write(file, target, image, head->tables);
 	file->copy_seq[target]++;
 	/* pairs(publish-copy): release, with ttm_view_read: it is whole */
 	ttm_store_release(&copy->seq, file->copy_seq[target]);
@@ -173,6 +210,8 @@ static void publication_write(struct ttm_publisher *publisher,
 		rows_publish(file, &publisher->objects);
 	head = head_make(publisher, file, image, cut_ns);
 	copy_write(file, !file->active, image, &head);
+	memcpy(file->shown, head.tables, sizeof(file->shown));
+	file->cut_ns = head.cut_ns;
 	file->active = !file->active;
 	/* pairs(publish-active): release, with ttm_view_read: the copy is whole */
 	ttm_store_release(&live->active, file->active);
@@ -323,6 +362,11 @@ int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	ttm_publish_objects_settle(
 		&publisher->objects, publisher->file.objects_capacity);
 	return 0;
+}
+
+uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher)
+{
+	return publisher->file.cut_ns;
 }
 
 void ttm_publisher_heartbeat(struct ttm_publisher *publisher)

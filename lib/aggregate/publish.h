@@ -53,12 +53,16 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
  * whenever something has outgrown the file, as a new file under the old name. When
  * there is no room on the filesystem, what fits into the old file is published there,
  * its health row says how much is left out, what is left out stays queued, and the
- * next call tries again; -ENOSPC is returned nevertheless. cut_ns goes into the copy
- * as it is. Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
+ * next call tries again; -ENOSPC is returned nevertheless. Positions and distributions
+ * are not published in part: where they do not fit, those of the last cut stay. cut_ns
+ * goes into the copy together with them. Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
  * -ENOMEM, ...).
  */
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	uint64_t cut_ns);
+
+/* cut_ns of the positions and distributions that readers see, 0: none. */
+uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher);
 
 /*
  * Nothing changed: only says that the publisher lives. Does nothing before the first

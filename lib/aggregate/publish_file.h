@@ -22,13 +22,15 @@ struct ttm_publish_file {
 	struct ttm_copy *copies[2];
 	struct ttm_object_row *rows;
 	char temporary[40]; /* its name until it is shown, if it needs one */
-	/* What publish keeps about it; nothing is ever read back from the file. */
+	/* What publish keeps about it; none of this is read back from the file. */
 	uint64_t layout;
 	struct ttm_table tables[TTM_TABLES_MAX]; /* of that layout */
 	uint64_t copy_seq[2];
 	uint64_t objects_seq;
 	uint64_t rows_len; /* rows from here on have never been written */
 	unsigned active;
+	struct ttm_table shown[TTM_TABLES_MAX]; /* of the active copy */
+	uint64_t cut_ns;                        /* the same */
 };
 
 /*

@@ -48,8 +48,11 @@ static void devices_resume(struct ttm_engine *engine)
 		if (!rows[i].self)
 			continue;
 		chip = chip_resumed(engine, rows[i].self);
-		if (chip)
-			ttm_chip_resume_peaks(chip, &rows[i]);
+		if (!chip)
+			continue;
+		ttm_chip_resume_peaks(chip, &rows[i]);
+		/* Which of them did what is not in there. */
+		chip->heirless |= rows[i].processes > 1;
 	}
 }
 
@@ -89,6 +92,21 @@ static void distributions_resume(struct ttm_engine *engine)
 			ttm_chip_resume_distribution(
 				&engine->output.chips, chip, &rows[i]);
 	}
+}
+
+/* Whoever is not there now may come later, to another ttmemd even. */
+static int positions_resume(struct ttm_engine *engine)
+{
+	const struct ttm_position_row
+		*rows = engine->previous.rows[TTM_TABLE_POSITIONS];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < engine->previous.len[TTM_TABLE_POSITIONS] && !r; i++)
+		if (rows[i].self && rows[i].lane < TTM_LANES_MAX)
+			r = ttm_let_go_resume(&engine->let_go,
+				engine->output.image, &rows[i]);
+	return r;
 }
 
 static void restarts_resume(struct ttm_engine *engine)
@@ -131,45 +149,10 @@ int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 	devices_resume(engine);
 	histories_resume(engine);
 	distributions_resume(engine);
-	return 0;
-}
-
-static int position_resume(
-	struct ttm_process *process, const struct ttm_position_row *row)
-{
-	uint32_t len = (uint32_t)row->lane + 1;
-	struct ttm_position *positions;
-
-	if (len > process->positions_len) {
-		positions = realloc(
-			process->positions, len * sizeof(*positions));
-		if (!positions)
-			return -ENOMEM;
-		memset(positions + process->positions_len, 0,
-			(len - process->positions_len) * sizeof(*positions));
-		process->positions = positions;
-		process->positions_len = len;
-	}
-	process->positions[row->lane].next = row->position;
-	process->positions[row->lane].missed = row->missed;
-	process->events += row->position;
-	process->missed += row->missed;
-	return 0;
-}
-
-int ttm_resume_positions(struct ttm_engine *engine, struct ttm_process *process)
-{
-	const struct ttm_position_row
-		*rows = engine->previous.rows[TTM_TABLE_POSITIONS];
-	const uint8_t *uuid = process->attached->header.uuid;
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < engine->previous.len[TTM_TABLE_POSITIONS] && !r; i++)
-		if (rows[i].self && rows[i].lane < TTM_LANES_MAX &&
-			memcmp(rows[i].uuid, uuid, sizeof(rows[i].uuid)) == 0)
-			r = position_resume(process, &rows[i]);
-	process->resumed = process->events != 0;
-	process->rate_events = process->events;
+	r = positions_resume(engine);
+	if (!r)
+		r = ttm_let_go_resume_chips(
+			&engine->let_go, &engine->output.chips);
+	ttm_view_copy_free(&engine->previous);
 	return r;
 }

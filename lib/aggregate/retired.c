@@ -17,6 +17,8 @@
 /* Far above what is kept: beyond it the file cannot be ours. */
 #define FILE_SIZE_MAX (192ull << 20)
 #define ROWS_MAX (1u << 24)
+/* Whoever has the file may replace it at any moment, but not all the time. */
+#define OPEN_TRIES 8u
 
 struct ttm_retired {
 	int directory_fd; /* the caller's */
@@ -211,22 +213,69 @@ static int file_check(int fd, uint32_t uid)
 	return (uint64_t)st.st_size > FILE_SIZE_MAX ? -EFBIG : 0;
 }
 
-static int file_open(int directory_fd, uint32_t uid)
+/*
+ * Who has the directory's lock may have lost it without knowing: its owner can remove
+ * that file, and then another ttmemd serves the directory, too, for up to a second.
+ * Two who append write over each other. So the file itself belongs to one of them, as
+ * long as it is open: also within a process, where the directory may have been renamed.
+ */
+static int file_lock(int fd)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+
+	if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+}
+
+/* Not one that its last owner has replaced between our open and our lock. */
+static bool file_is_current(int directory_fd, int fd)
+{
+	struct stat named, st;
+
+	return fstatat(directory_fd, TTM_RETIRED_FILE, &named,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+		fstat(fd, &st) == 0 && named.st_ino == st.st_ino &&
+		named.st_dev == st.st_dev;
+}
+
+static int file_open_or_make(int directory_fd, uint32_t uid)
 {
 	int fd = openat(directory_fd, TTM_RETIRED_FILE,
 		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	int r;
 
 	if (fd < 0 && errno == ENOENT)
 		return file_make(directory_fd, TTM_RETIRED_FILE, uid);
 	if (fd < 0)
 		return errno == ELOOP || errno == ENXIO ? -EPERM : -errno;
-	r = file_check(fd, uid);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
 	return fd;
+}
+
+static int file_open(int directory_fd, uint32_t uid)
+{
+	unsigned tries;
+	int fd, r;
+
+	for (tries = 0; tries < OPEN_TRIES; tries++) {
+		fd = file_open_or_make(directory_fd, uid);
+		if (fd == -EEXIST)
+			continue; /* another one made it at that moment */
+		if (fd < 0)
+			return fd;
+		r = file_lock(fd);
+		if (!r && file_is_current(directory_fd, fd))
+			r = file_check(fd, uid);
+		else if (!r)
+			r = -EAGAIN;
+		if (!r)
+			return fd;
+		close(fd);
+		if (r != -EAGAIN)
+			return r;
+	}
+	return -EBUSY;
 }
 
 static int file_load(struct ttm_retired *retired,
@@ -258,8 +307,9 @@ int ttm_retired_open(int directory_fd, uint32_t uid,
 		return -ENOMEM;
 	retired->directory_fd = directory_fd;
 	retired->uid = uid;
-	unlinkat(directory_fd, NEW_FILE, 0); /* of one who was killed */
 	retired->fd = file_open(directory_fd, uid);
+	if (retired->fd >= 0) /* of one who was killed */
+		unlinkat(directory_fd, NEW_FILE, 0);
 	r = retired->fd < 0 ? retired->fd : file_load(retired, loaded, context);
 	if (r < 0 && r != -EPROTO) {
 		ttm_retired_close(&retired);
@@ -355,7 +405,9 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	fd = file_make(directory, NEW_FILE, retired->uid);
 	if (fd < 0)
 		return fd;
-	r = entry_append(fd, 0, base);
+	r = file_lock(fd); /* before anybody can open it by its name */
+	if (!r)
+		r = entry_append(fd, 0, base);
 	if (!r)
 		r = entries_copy(
 			retired, fd, base->head->size, keep, context, &end);

@@ -87,7 +87,7 @@ struct ttm_retired;
  * cut off. From an entry on that is none, nothing is loaded, and *ret_broken is set:
  * the caller should put the file right with ttm_retired_compact(). Returns 0,
  * -EPERM (somebody else's file, or not a file), -EPROTONOSUPPORT (of a newer
- * ttmemd), -ENOMEM, ...
+ * ttmemd), -EBUSY (another ttmemd has it open), -ENOMEM, ...
  */
 int ttm_retired_open(int directory_fd, uint32_t uid,
 	void (*loaded)(void *context, const struct ttm_retired_entry *entry),

@@ -117,6 +117,9 @@ uint64_t ttm_watch_pause(uint64_t begin_ns);
  */
 int ttm_server_lock(int directory_fd, uint32_t owner, uint32_t *ret_holder);
 
+/* The same on a descriptor of that file; 0 or a negative errno. */
+int ttm_server_lock_again(int fd);
+
 /* Gives it back in order, and says so in the file. Accepts -1, sets it. */
 void ttm_server_unlock(int *fd);
 

@@ -417,7 +417,8 @@ struct ttm_distribution_row {
 struct ttm_position_row {
 	uint64_t self;
 	uint8_t uuid[16]; /* of the process segment */
-	uint64_t lane;
+	uint32_t lane;
+	uint32_t uid; /* whose: anybody may have made up the uuid */
 	uint64_t position;
 	uint64_t missed;
 };

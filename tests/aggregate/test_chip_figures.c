@@ -4,6 +4,7 @@
 
 #include "aggregate/chips.h"
 #include "aggregate/model_check.h"
+#include "aggregate/unplaced.h"
 
 /* -- sums -------------------------------------------------------------------- */
 
@@ -327,6 +328,32 @@ static void test_a_distribution_is_resumed_exactly(void)
 	free(saved);
 }
 
+/* Killed between the two, it would be with both or with none. */
+static void test_what_is_taken_along_is_published_with_where_it_was(void)
+{
+	struct ttm_chip *from = get(NOTHING, NOTHING, 0), *to = get(1, 7, 0);
+	struct ttm_unplaced *unplaced = NULL;
+
+	ttm_chip_record(from, 0, TTM_DISTRIBUTION_BYTES, 5);
+	ttm_chip_record(from, 0, TTM_DISTRIBUTION_BYTES, 900);
+	ttm_unplaced_record(&unplaced, 0, TTM_DISTRIBUTION_BYTES, 900);
+	ttm_chips_cut(&chips);
+	TEST_ASSERT_FALSE(ttm_chips_settle(&chips));
+	ttm_unplaced_move(&unplaced, &chips, from, to);
+	TEST_ASSERT_NULL(unplaced);
+	TEST_ASSERT_TRUE(ttm_chips_settle(&chips));
+	TEST_ASSERT_FALSE(ttm_chips_settle(&chips));
+	ttm_chips_cut(&chips);
+	TEST_ASSERT_EQUAL_UINT64(
+		1, distribution(from, 0, TTM_DISTRIBUTION_BYTES)->total);
+	TEST_ASSERT_EQUAL_UINT64(
+		5, distribution(from, 0, TTM_DISTRIBUTION_BYTES)->max);
+	TEST_ASSERT_EQUAL_UINT64(
+		1, distribution(to, 0, TTM_DISTRIBUTION_BYTES)->total);
+	TEST_ASSERT_TRUE(
+		distribution(to, 0, TTM_DISTRIBUTION_BYTES)->min >= 890);
+}
+
 static void test_a_distribution_that_cannot_be_is_not_resumed(void)
 {
 	struct ttm_distribution_row *row = calloc(1, sizeof(*row));
@@ -367,6 +394,7 @@ int main(void)
 	RUN_TEST(test_percentiles_are_within_a_percent);
 	RUN_TEST(test_values_out_of_range_count_as_its_ends);
 	RUN_TEST(test_a_distribution_is_resumed_exactly);
+	RUN_TEST(test_what_is_taken_along_is_published_with_where_it_was);
 	RUN_TEST(test_a_distribution_that_cannot_be_is_not_resumed);
 	return UNITY_END();
 }

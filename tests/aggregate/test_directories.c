@@ -88,6 +88,29 @@ static void server_end(struct server *server)
 	close(server->release);
 }
 
+/* Asked by another process: the kernel tells nobody of locks of one's own. */
+static bool lock_is_held(const char *name)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	int fd, status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	TEST_ASSERT_TRUE(pid >= 0);
+	if (!pid) {
+		fd = open(path_of(name, "ttmemd.lock"), O_RDWR | O_CLOEXEC);
+		if (fd < 0 || fcntl(fd, F_GETLK, &lock) < 0)
+			_exit(2);
+		_exit(lock.l_type == F_UNLCK);
+	}
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
+	TEST_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 0;
+}
+
 /* -- tests -------------------------------------------------------------------- */
 
 static void test_a_user_serves_all_directories_of_the_user(void)
@@ -300,6 +323,56 @@ static void test_whose_lock_file_another_takes_is_gone(void)
 	server_end(&server);
 }
 
+/*
+ * The new name is heard of before the old one is missed. The kernel knows one lock of
+ * a process on a file, and gives it up with any descriptor of the file.
+ */
+static void test_under_another_name_it_is_served_with_its_lock(void)
+{
+	struct ttm_directory *before;
+	char name[80], other[80], path[400], *from = name, *to = other, *last;
+	unsigned turn;
+
+	snprintf(name, sizeof(name), "%s.1", own);
+	snprintf(other, sizeof(other), "%s.2", own);
+	directory_make(name, geteuid());
+	watching_start(TTM_MODE_USER);
+	for (turn = 0; turn < 3; turn++) {
+		before = watching_directory(from);
+		TEST_ASSERT_NOT_NULL(before);
+		TEST_ASSERT_TRUE(lock_is_held(from));
+		snprintf(path, sizeof(path), "%s", path_of(from, NULL));
+		TEST_ASSERT_EQUAL_INT(0, rename(path, path_of(to, NULL)));
+		await(ttm_directory_is_gone(before));
+		await(watching_state(to) == TTM_DIRECTORY_SERVED);
+		TEST_ASSERT_TRUE(lock_is_held(to));
+		last = from;
+		from = to;
+		to = last;
+	}
+}
+
+static void test_a_home_that_another_takes_is_anothers_until_it_ends(void)
+{
+	struct ttm_directory *directory;
+	struct server server;
+
+	watching_start(TTM_MODE_USER);
+	directory = watching_directory(own);
+	TEST_ASSERT_NOT_NULL(directory);
+	TEST_ASSERT_EQUAL_UINT64(0, ttm_load(&watching_registry->home_is_held));
+	/* At one blow: between two looks. */
+	directory_make("other", geteuid());
+	server = server_start("other");
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory->fd, "../other/ttmemd.lock", directory->fd,
+			"ttmemd.lock"));
+	await(ttm_load(&watching_registry->home_is_held) == 1);
+	server_end(&server);
+	await(ttm_load(&watching_registry->home_is_held) == 0);
+	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
+}
+
 static void test_lock_files_that_are_none_are_refused(void)
 {
 	struct ttm_directory *directory;
@@ -405,6 +478,8 @@ int main(void)
 	RUN_TEST(test_a_directory_that_is_removed_is_gone);
 	RUN_TEST(test_a_lock_file_that_is_removed_is_made_again);
 	RUN_TEST(test_whose_lock_file_another_takes_is_gone);
+	RUN_TEST(test_under_another_name_it_is_served_with_its_lock);
+	RUN_TEST(test_a_home_that_another_takes_is_anothers_until_it_ends);
 	RUN_TEST(test_lock_files_that_are_none_are_refused);
 	RUN_TEST(test_what_others_may_write_is_refused);
 	RUN_TEST(test_a_user_has_so_many_directories_and_no_more);

@@ -1,92 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine beside what a watch may bring it: whatever that is, it goes on. */
-#include <fcntl.h>
+#include "aggregate/engines.h"
+
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "aggregate/drained.h"
-#include "aggregate/engine_state.h"
-#include "aggregate/registry.h"
+#include "shm/atomics.h"
 #include "shm/clock.h"
-#include "support/test_dir.h"
-
-static struct ttm_registry *registry;
-static struct ttm_engine *engine;
-static uint64_t inode;
-
-static void quiet(int priority, const char *text)
-{
-	(void)priority;
-	(void)text;
-}
-
-void setUp(void)
-{
-	struct ttm_engine_config config = { .mode = TTM_MODE_USER,
-		.file_mode = 0600,
-		.group = (uint32_t)-1,
-		.log = quiet };
-
-	test_tracking_start();
-	config.directory_fd = open(
-		getenv("TTMEM_DIR"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	TEST_ASSERT_TRUE(config.directory_fd >= 0);
-	TEST_ASSERT_EQUAL_INT(0, ttm_registry_new(&registry));
-	config.registry = registry;
-	TEST_ASSERT_EQUAL_INT(0, ttm_engine_new(&config, &engine));
-	/* What hangs fails. */
-	alarm(100);
-}
-
-void tearDown(void)
-{
-	alarm(0);
-	ttm_engine_free(&engine);
-	ttm_registry_free(&registry);
-	test_tracking_stop();
-}
-
-static struct ttm_directory *directory_add(void)
-{
-	struct ttm_directory *directory = ttm_directory_new();
-
-	TEST_ASSERT_NOT_NULL(directory);
-	directory->state = TTM_DIRECTORY_HELD;
-	directory->inode = ++inode;
-	ttm_registry_add_directory(registry, directory);
-	return directory;
-}
-
-/* `fd` becomes its own; -1 is a file that is no segment. */
-static struct ttm_attached *attached_add(
-	struct ttm_directory *directory, int fd)
-{
-	struct ttm_attached *attached = ttm_attached_new();
-
-	TEST_ASSERT_NOT_NULL(attached);
-	attached->directory = directory;
-	attached->inode = ++inode;
-	attached->fd = fd;
-	strcpy(attached->name, "p.1.1.x");
-	if (fd < 0)
-		strcpy(attached->reason, "it is no segment");
-	else
-		TEST_ASSERT_EQUAL_INT64(sizeof(attached->header),
-			pread(fd, &attached->header, sizeof(attached->header),
-				0));
-	TEST_ASSERT_TRUE(ttm_registry_add(registry, attached));
-	return attached;
-}
-
-/* As if the watch had called. */
-static void look(void)
-{
-	engine->sweep_ns = 0;
-	TEST_ASSERT_EQUAL_INT(0, ttm_engine_first(engine));
-}
 
 static void test_a_directory_that_is_gone_stays_while_anything_is_in_it(void)
 {
@@ -134,22 +54,6 @@ static void test_a_process_of_a_removed_directory_ends_with_it(void)
 	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
 }
 
-static void chip_open(uint32_t device, uint64_t chip_id, uint64_t pci_address)
-{
-	struct ttmem_device_info info;
-
-	ttmem_device_info_init(&info, device);
-	info.chip_id = chip_id;
-	info.pci_address = pci_address;
-	ttmem_device_open(&info);
-}
-
-static void chip_use(uint32_t device, uint64_t chip_id, uint64_t pci_address)
-{
-	chip_open(device, chip_id, pci_address);
-	ttmem_alloc(device, TTMEM_DRAM, device, 0, 100);
-}
-
 static void test_one_chip_at_two_addresses_is_one_chip(void)
 {
 	struct ttm_attached *attached;
@@ -195,18 +99,6 @@ static void look_at_all(const struct ttm_attached *attached)
 	attached->process->due_ns = 0;
 	attached->process->devices_wanted = true;
 	look();
-}
-
-/* Each row begins with its own reference, 0 where there is none. */
-static size_t rows_shown(enum ttm_table_id table)
-{
-	size_t len = ttm_image_len(engine->output.image, table);
-	size_t shown = 0, i;
-
-	for (i = 0; i < len; i++)
-		shown += *(const uint64_t *)ttm_image_at(
-				 engine->output.image, table, i) != 0;
-	return shown;
 }
 
 /* An entry is taken, and its thread is held up before it says for what. */
@@ -385,25 +277,6 @@ static void test_nothing_is_shown_that_misses_what_was_missed(void)
 
 /* -- who is known better by now --------------------------------------------------- */
 
-/* What records told of a figure of all devices, as it is published. */
-static uint64_t distribution_total(unsigned figure)
-{
-	const struct ttm_distribution_row *row;
-	uint64_t total = 0;
-	size_t i;
-
-	for (i = 0; i <
-		ttm_image_len(engine->output.image, TTM_TABLE_DISTRIBUTIONS);
-		i++) {
-		row = ttm_image_at(
-			engine->output.image, TTM_TABLE_DISTRIBUTIONS, i);
-		if (row->self && row->figure == figure &&
-			row->kind == TTM_DISTRIBUTION_BYTES)
-			total += row->total;
-	}
-	return total;
-}
-
 static void tells_more(uint64_t pci_first)
 {
 	struct ttm_attached *attached;
@@ -436,6 +309,36 @@ static void test_what_an_address_did_is_the_chips(void)
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_HISTORY_1S));
 }
 
+/* -- another's home ---------------------------------------------------------------- */
+
+static void test_nothing_is_published_where_another_serves(void)
+{
+	struct stat before, after;
+	int fd;
+
+	look();
+	fd = openat(engine->config.directory_fd, "another",
+		O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	TEST_ASSERT_EQUAL_INT(0, fstat(fd, &before));
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(engine->config.directory_fd, "another",
+			engine->config.directory_fd, TTM_AGGREGATE_FILE));
+	ttm_store(&registry->home_is_held, 1);
+	TEST_ASSERT_EQUAL_INT(-EBUSY, ttm_engine_first(engine));
+	TEST_ASSERT_EQUAL_INT(0,
+		fstatat(engine->config.directory_fd, TTM_AGGREGATE_FILE, &after,
+			0));
+	TEST_ASSERT_EQUAL_UINT64(before.st_ino, after.st_ino);
+	/* The other has ended. */
+	ttm_store(&registry->home_is_held, 0);
+	look();
+	TEST_ASSERT_EQUAL_INT(0,
+		fstatat(engine->config.directory_fd, TTM_AGGREGATE_FILE, &after,
+			0));
+	TEST_ASSERT_NOT_EQUAL(before.st_ino, after.st_ino);
+}
+
 int main(void)
 {
 	int failed;
@@ -454,6 +357,7 @@ int main(void)
 	RUN_TEST(test_nothing_is_shown_that_misses_what_was_missed);
 	RUN_TEST(test_what_a_logical_id_did_is_the_chips);
 	RUN_TEST(test_what_an_address_did_is_the_chips);
+	RUN_TEST(test_nothing_is_published_where_another_serves);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;

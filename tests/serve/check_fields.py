@@ -379,6 +379,9 @@ def check_every_field(place):
                         'alloc 0 l1 2 0x1000 4K\ncb 0 1 0 0x19000 4K 64\n'
                         'kernel 0 1 application 33K 65\nsync\n')
     place.settled('before', control)
+    # What is live is seen by a scan, which may be ahead of the records.
+    place.sees('all records', lambda snapshot: serve.expect(
+        'events', snapshot.process(control.pid)['events'], 5))
     right = rows_of(place.snapshot(), control)
     # All that is wrong is wrong from the first look on.
     stop(server.process)

@@ -34,6 +34,14 @@ def sees(place, wanted, *loads):
     return place.settled('devices', *loads, look=look)
 
 
+def sizes_told(snapshot, wanted):
+    """{chip: DRAM objects whose size records told}"""
+    serve.expect('objects by chip', {
+        snapshot['devices'][d['device']]['chip_id']: d['total']
+        for d in snapshot.all('distributions', figure='dram', kind='bytes')},
+                 wanted)
+
+
 # -- chips --------------------------------------------------------------------
 
 
@@ -236,6 +244,22 @@ def check_opened_later_by_all_leaves_nothing(place):
                              'dram.alloc_objects': 0})
 
 
+def check_opened_later_as_two_chips_each_has_its_own_sizes(place):
+    """Both were device 0 that nobody knew; what each did is on its own chip."""
+    place.serve()
+    loads = [place.run(''.join(f'alloc 0 dram {i} 0x1000 1M\n'
+                               for i in range(1, objects + 1)) +
+                       f'sync\nopen 0 chip={chip}\nsync\n')
+             for objects, chip in ((1, '0xa'), (3, '0xb'))]
+
+    for load, wanted in ((None, {None: 4}), (loads[0], {'0xa': 1, None: 3}),
+                         (loads[1], {'0xa': 1, '0xb': 3})):
+        if load:
+            load.go()
+        place.settled('sizes', *loads, options=('--distributions',),
+                      look=lambda s, w=wanted: sizes_told(s, w))
+
+
 def check_logical_id_that_becomes_another_chip(place):
     """After a reset a logical id may mean another chip: what was there is left."""
     place.serve()
@@ -255,7 +279,9 @@ def check_logical_id_that_becomes_another_chip(place):
         serve.shows(snapshot.device(chip_id='0xa'),
                     {'dram.orphaned': (MIB, 1), 'dram_use': 0})
         serve.shows(snapshot.device(chip_id='0xb'), {'dram': (2 * MIB, 1)})
-    place.settled('another chip', load, look=look)
+        sizes_told(snapshot, {'0xa': 1, '0xb': 1})
+    place.settled('another chip', load, look=look,
+                  options=('--distributions',))
 
 
 def check_identity_survives_the_process(place):

@@ -134,6 +134,50 @@ def check_lock_file_that_was_removed_is_made_again(place):
                                                         server.pid))
 
 
+def believe_both(place, user, mode):
+    """The first is stopped, somebody removes its lock file, and the second comes:
+    both believe that they serve. Who ends is retired by one of them."""
+    uid = os.getuid() if user is None else user
+    options = ('--system',) if mode == 'system' else ()
+    first = place.serve(user=user)
+    loads = [place.run(HAS.format(chip=1, size=size), user=user)
+             for size in (1, 2, 4)]
+    place.settled('the first serves', *loads, user=user)
+    first.process.send_signal(signal.SIGSTOP)
+    os.unlink(f'{folder_of(place, uid)}/ttmemd.lock')
+    second = place.serve(mode=mode, user=user if mode == 'user' else None)
+    place.settled('the second, too', *loads, options=options,
+                  look=lambda s: serves(s, mode, second.pid))
+    for load in loads:
+        os.kill(load.pid, signal.SIGKILL)
+    first.process.send_signal(signal.SIGCONT)
+
+    def once(snapshot):
+        serves(snapshot, mode, second.pid)
+        serve.expect('retired', sorted(
+            (p['pid'], p['state'], p['objects'])
+            for p in snapshot['processes']),
+                     sorted((load.pid, 'died', 1) for load in loads))
+        serve.shows(snapshot.device(chip_id='0x1'), {
+            'dram.orphaned': (7 * MIB, 3), 'dram.alloc_objects': 3})
+        told = (first.said() + second.said()).count('objects left')
+        serve.expect('told of', told, 3)
+    place.settled('once', *loads, options=options, look=once)
+    if mode == 'user':
+        serve.wait_for('the first does not publish there',
+                       lambda: 'cannot publish: another' in first.said() or
+                       serve.fail(first.said()))
+    serve.expect('the first ends in order', first.stop(), 0)
+    second.stop(signal.SIGKILL)
+    third = place.serve(user=user)
+    place.settled('in the file', *loads, user=user, look=lambda s: serve.expect(
+        'server', (s['info']['pid'], len(s['processes'])), (third.pid, 3)))
+
+
+def check_two_of_a_user_who_believe_to_serve(place):
+    believe_both(place, None, 'user')
+
+
 def check_leftovers_of_a_killed_one_are_removed(place):
     server = place.serve()
     folder = folder_of(place, os.getuid())
@@ -322,6 +366,10 @@ def check_hand_over_after_kill(place):
         'status', s.stop(signal.SIGKILL), -signal.SIGKILL))
 
 
+def check_users_and_roots_who_believe_to_serve(place):
+    believe_both(place, USER, 'system')
+
+
 def check_died_in_between(place):
     """Killed after the one has ended and before the other takes over."""
     server = place.serve(user=USER)
@@ -367,6 +415,7 @@ NEED_ROOT = [
     check_second_one_of_root,
     check_system_mode_is_for_root, check_hand_over_after_sigterm,
     check_hand_over_after_kill, check_died_in_between,
+    check_users_and_roots_who_believe_to_serve,
     check_user_who_comes_later, check_system_aggregate_for_root_alone]
 CHECKS = [f for n, f in list(globals().items()) if n.startswith('check_')]
 
