@@ -318,7 +318,7 @@ const struct bench_hook bench_hooks[] = {
 	BUFFER_PAIR("alloc_free_pair_l1", "512 bytes of L1", BENCH_PAIR,
 		run_buffer_pair, TTMEM_L1, SMALL),
 	BUFFER_PAIR("alloc_free_pair_l1_small",
-		"of L1_SMALL, whose total always moves", BENCH_PAIR,
+		"of L1_SMALL, whose total moves sooner", BENCH_PAIR,
 		run_buffer_pair, TTMEM_L1_SMALL, SMALL),
 	BUFFER_PAIR("alloc_free_pair_system_memory", "of SYSTEM_MEMORY",
 		BENCH_PAIR, run_buffer_pair, TTMEM_SYSTEM_MEMORY, SMALL),

@@ -375,7 +375,7 @@ struct ttmem_usage {
  * What this process has on a device, or on all members of a mesh together (the
  * peaks are then summed, too). Exact when no other thread is in a hook; peaks
  * are exact when one thread allocates and frees, otherwise within 64 KiB per
- * thread. Orphaned objects are not in it. Returns 0, -EINVAL for NULL or a wrong
+ * thread, those of L1_SMALL within 4 KiB. Orphaned objects are not in it. Returns 0, -EINVAL for NULL or a wrong
  * size, -ENODATA when tracking is off or has no segment yet, -ENODEV for a
  * device or mesh that this process has not named; *ret_usage is then untouched.
  * Makes no segment.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peaks: the most that was live since the start or the last reset. */
+#include <pthread.h>
+#include <stdint.h>
+
 #include <ttmem/ttmem.h>
 #include <unity.h>
 
@@ -108,7 +111,7 @@ static void test_replacing_does_not_count_both(void)
 
 static void test_peak_is_exact_around_the_fold(void)
 {
-	static const uint64_t sizes[] = { 1, 65535, 65536, 65537, 32768, 131072,
+	static const uint64_t sizes[] = { 1, 65535, 65536, 65537, 4096, 131072,
 		3 };
 	uint64_t live = 0;
 	uint64_t peak = 0;
@@ -132,6 +135,35 @@ static void test_peak_is_exact_around_the_fold(void)
 			test_usage_is(0, TTMEM_FIGURE_L1, i, live, peak);
 			test_usage_is(0, TTMEM_FIGURE_L1_SMALL, i, live, peak);
 		}
+	}
+}
+
+static void *one_comes_and_goes(void *size)
+{
+	ttmem_alloc(0, TTMEM_L1_SMALL, 1, 0, (uintptr_t)size);
+	ttmem_free(0, TTMEM_L1_SMALL, 1);
+	return NULL;
+}
+
+/* Two threads, and never more than one object at a time. */
+static void test_peak_of_l1_small_is_within_4_kib_per_thread(void)
+{
+	static const uintptr_t sizes[] = { 3000, 4096, 40000, 65535 };
+	struct ttmem_usage usage = { .size = sizeof(usage) };
+	pthread_t other;
+	uint64_t peak;
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		one_comes_and_goes((void *)sizes[i]);
+		TEST_ASSERT_EQUAL_INT(0,
+			pthread_create(&other, NULL, one_comes_and_goes,
+				(void *)sizes[i]));
+		pthread_join(other, NULL);
+		TEST_ASSERT_EQUAL_INT(0, ttmem_usage(0, &usage));
+		peak = usage.figures[TTMEM_FIGURE_L1_SMALL].peak_bytes;
+		TEST_ASSERT_TRUE(peak >= sizes[i]);
+		TEST_ASSERT_TRUE(peak <= sizes[i] + 2 * 4096);
 	}
 }
 
@@ -168,6 +200,7 @@ int main(void)
 	RUN_TEST(test_peak_outlives_the_closing_of_the_device);
 	RUN_TEST(test_replacing_does_not_count_both);
 	RUN_TEST(test_peak_is_exact_around_the_fold);
+	RUN_TEST(test_peak_of_l1_small_is_within_4_kib_per_thread);
 	RUN_TEST(test_segment_says_the_same_peak);
 	return UNITY_END();
 }
