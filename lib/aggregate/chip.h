@@ -55,6 +55,7 @@ struct ttm_chips {
 	bool identities_changed; /* parts may belong to other chips now */
 	bool past_moved;         /* from one chip to another, since the cut */
 	uint64_t tick; /* seconds since the start: which points are due */
+	uint64_t unplaced_len; /* distributions in all of unplaced.h */
 	uint64_t memory_errors;
 };
 

@@ -24,17 +24,19 @@ static struct ttm_chip *chip_of(
 	return process->parts[entry]->chip;
 }
 
-static void value_add(struct ttm_part *part, unsigned figure,
-	enum ttm_distribution_kind kind, uint64_t value)
+static void value_add(struct ttm_chips *chips, struct ttm_part *part,
+	unsigned figure, enum ttm_distribution_kind kind, uint64_t value)
 {
 	ttm_chip_record(part->chip, figure, kind, value);
 	if (part->chip->total.identity == TTM_IDENTITY_LOGICAL)
-		ttm_unplaced_record(&part->unplaced, figure, kind, value);
+		ttm_unplaced_record(
+			&part->unplaced, chips, figure, kind, value);
 }
 
 static void distribution_add(struct ttm_engine *engine,
 	struct ttm_process *process, const struct ttm_words *record)
 {
+	struct ttm_chips *chips = &engine->output.chips;
 	uint64_t w1 = record->w[1], ticks;
 	struct ttm_part *part;
 
@@ -43,13 +45,13 @@ static void distribution_add(struct ttm_engine *engine,
 		return;
 	part = process->parts[TTM_W1_DEVICE(w1)];
 	if (TTM_W1_TYPE(w1) == TTM_RECORD_ALLOC) {
-		value_add(part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_BYTES,
-			ttm_words_bytes(record));
+		value_add(chips, part, TTM_W1_FIGURE(w1),
+			TTM_DISTRIBUTION_BYTES, ttm_words_bytes(record));
 		return;
 	}
 	/* The clock is not causal: an object may seem to end before it began. */
 	ticks = record->w[3] > record->w[6] ? record->w[3] - record->w[6] : 0;
-	value_add(part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
+	value_add(chips, part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
 		ttm_ticks_to_ns(&process->timescale, ticks));
 }
 

@@ -6,17 +6,29 @@
 #include <stdlib.h>
 
 struct ttm_unplaced {
+	struct ttm_chips *chips;
 	struct hdr_histogram *histograms[TTMEM_FIGURES][2];
 };
 
-void ttm_unplaced_record(struct ttm_unplaced **unplaced, unsigned figure,
+void ttm_unplaced_record(struct ttm_unplaced **unplaced,
+	struct ttm_chips *chips, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value)
 {
-	if (!*unplaced)
+	struct hdr_histogram **histogram;
+	bool is_new;
+
+	if (!*unplaced) {
 		*unplaced = calloc(1, sizeof(**unplaced));
-	if (*unplaced)
-		ttm_histogram_record(
-			&(*unplaced)->histograms[figure][kind], kind, value);
+		if (!*unplaced)
+			return;
+		(*unplaced)->chips = chips;
+	}
+	histogram = &(*unplaced)->histograms[figure][kind];
+	is_new = !*histogram;
+	if (is_new && chips->unplaced_len >= TTM_UNPLACED_MOST)
+		return;
+	ttm_histogram_record(histogram, kind, value);
+	chips->unplaced_len += is_new && *histogram;
 }
 
 /* All of one kind have the same counts. */
@@ -33,9 +45,10 @@ static void histogram_subtract(
 	hdr_reset_internal_counters(from);
 }
 
-static void histogram_move(struct hdr_histogram **part,
+static void histogram_move(struct ttm_chips *chips, struct hdr_histogram **part,
 	struct ttm_distribution *from, struct ttm_distribution *to)
 {
+	chips->unplaced_len--;
 	if (from->histogram) {
 		histogram_subtract(from->histogram, *part);
 		from->changed = true;
@@ -60,12 +73,21 @@ void ttm_unplaced_move(struct ttm_unplaced **unplaced, struct ttm_chips *chips,
 	for (figure = 0; figure < TTMEM_FIGURES; figure++)
 		for (kind = 0; kind < 2; kind++)
 			if ((*unplaced)->histograms[figure][kind])
-				histogram_move(
+				histogram_move(chips,
 					&(*unplaced)->histograms[figure][kind],
 					&from->distributions[figure][kind],
 					&to->distributions[figure][kind]);
 	chips->past_moved = true;
 	ttm_unplaced_free(unplaced);
+}
+
+static void histogram_free(
+	struct ttm_chips *chips, struct hdr_histogram *histogram)
+{
+	if (!histogram)
+		return;
+	chips->unplaced_len--;
+	hdr_close(histogram);
 }
 
 void ttm_unplaced_free(struct ttm_unplaced **unplaced)
@@ -76,7 +98,8 @@ void ttm_unplaced_free(struct ttm_unplaced **unplaced)
 		return;
 	for (figure = 0; figure < TTMEM_FIGURES; figure++)
 		for (kind = 0; kind < 2; kind++)
-			hdr_close((*unplaced)->histograms[figure][kind]);
+			histogram_free((*unplaced)->chips,
+				(*unplaced)->histograms[figure][kind]);
 	free(*unplaced);
 	*unplaced = NULL;
 }

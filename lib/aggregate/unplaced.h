@@ -10,10 +10,17 @@
 
 #include "aggregate/chip.h"
 
+/* Distributions of all shares together: 46 KB each. */
+#define TTM_UNPLACED_MOST 1024u
+
 struct ttm_unplaced;
 
-/* Made with the first value; without memory the value stays with the logical id. */
-void ttm_unplaced_record(struct ttm_unplaced **unplaced, unsigned figure,
+/*
+ * Made with the first value. Beyond that many, or without memory, the value stays with
+ * the logical id.
+ */
+void ttm_unplaced_record(struct ttm_unplaced **unplaced,
+	struct ttm_chips *chips, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value);
 
 /* Out of the distributions of `from` into those of `to`; *unplaced is none then. */

@@ -336,7 +336,7 @@ static void test_what_is_taken_along_is_published_with_where_it_was(void)
 
 	ttm_chip_record(from, 0, TTM_DISTRIBUTION_BYTES, 5);
 	ttm_chip_record(from, 0, TTM_DISTRIBUTION_BYTES, 900);
-	ttm_unplaced_record(&unplaced, 0, TTM_DISTRIBUTION_BYTES, 900);
+	ttm_unplaced_record(&unplaced, &chips, 0, TTM_DISTRIBUTION_BYTES, 900);
 	ttm_chips_cut(&chips);
 	TEST_ASSERT_FALSE(ttm_chips_settle(&chips));
 	ttm_unplaced_move(&unplaced, &chips, from, to);

@@ -4,6 +4,7 @@
  * what each did is its own chip's in the end, and nobody else's.
  */
 #include "aggregate/engines.h"
+#include "aggregate/unplaced.h"
 
 /* A copy of the segment as it is now, of a process that is another one. */
 static struct ttm_attached *another_add(
@@ -95,6 +96,18 @@ static void test_each_takes_its_own(void)
 	TEST_ASSERT_EQUAL_UINT64(0, told_of(17, TTM_DISTRIBUTION_LIFETIME_NS));
 	TEST_ASSERT_EQUAL_UINT64(1, told_of(18, TTM_DISTRIBUTION_LIFETIME_NS));
 	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(0, engine->output.chips.unplaced_len);
+}
+
+static void test_beyond_the_limit_it_stays_with_the_logical_id(void)
+{
+	engine->output.chips.unplaced_len = TTM_UNPLACED_MOST;
+	sharers_add();
+	chip_tell(sharers[0], 17);
+	look();
+	sizes_are(0, 0, 4);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTM_UNPLACED_MOST, engine->output.chips.unplaced_len);
 }
 
 static void test_each_takes_its_own_at_once(void)
@@ -115,6 +128,7 @@ static void test_who_never_tells_leaves_nothing_to_who_does(void)
 	look();
 	sizes_are(1, 0, 0);
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
+	TEST_ASSERT_EQUAL_UINT64(0, engine->output.chips.unplaced_len);
 }
 
 /* Neither what was sampled of both, nor what they did before, is one chip's. */
@@ -208,6 +222,7 @@ int main(void)
 	rcu_register_thread();
 	UNITY_BEGIN();
 	RUN_TEST(test_each_takes_its_own);
+	RUN_TEST(test_beyond_the_limit_it_stays_with_the_logical_id);
 	RUN_TEST(test_each_takes_its_own_at_once);
 	RUN_TEST(test_who_never_tells_leaves_nothing_to_who_does);
 	RUN_TEST(test_rates_and_history_of_all_are_nobodys);
