@@ -278,6 +278,9 @@ int ttm_drain_counters(struct ttm_process *process)
 	for (i = 0; i < process->parts_len; i++)
 		before[i] = process->parts[i]->flows;
 	counters_clear(process);
+	/* pairs(total): acquire, with ttm_fold: totals first, for what lanes fold
+	 * after that would be there twice */
+	ttm_fence_acquire();
 	r = blocks_add(process);
 	for (i = 0; i < process->parts_len; i++) {
 		peaks_set(process->parts[i]);

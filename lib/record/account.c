@@ -54,8 +54,7 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 	struct ttm_counters *counters;
 	unsigned figure;
 
-	/* relaxed: a reader that comes between sees one event's worth of
-	 * disorder; see live_add */
+	/* relaxed: before the era */
 	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
 		counters = &block->figures[figure];
 		if (epoch) {
@@ -65,7 +64,8 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 		}
 		ttm_store(&counters->high, ttm_load(&counters->live_bytes));
 	}
-	ttm_store(&block->era, era);
+	/* pairs(era): release, with lane_add: what is of this era is there */
+	ttm_store_release(&block->era, era);
 }
 
 /*

@@ -32,17 +32,34 @@ uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 void *ttm_root_place;        /* struct ttm_root */
 static uint32_t start_error; /* errno of the last failed start */
 
+/*
+ * To callers who ask by ttmem_enabled(). Who comes late with an old value finds, after he
+ * has shown it, that it is old: what is shown last is what is.
+ */
 static void switch_show(void)
 {
-	/* relaxed: see ttm_switch_is_off */
-	ttm_store32(
-		(uint32_t *)&ttmem_internal_switch, ttm_load32(&ttm_switch));
+	uint32_t *shown = (uint32_t *)&ttmem_internal_switch, before, value;
+
+	do {
+		before = ttm_load32(shown);      /* relaxed: the CAS */
+		value = ttm_load32(&ttm_switch); /* relaxed: looked at again */
+		TTM_TESTPOINT("switch read");
+		/* pairs(switch): full, with the same line of others */
+		ttm_cas32(shown, before, value);
+		ttm_fence_after_cas();
+	} while (ttm_load32(&ttm_switch) != ttm_load32(shown));
 }
 
 static void switch_set(enum ttm_switch value)
 {
-	/* relaxed: see ttm_switch_is_off */
-	ttm_store32(&ttm_switch, (uint32_t)value);
+	uint32_t before;
+
+	do
+		before = ttm_load32(&ttm_switch); /* relaxed: the CAS */
+	/* pairs(stop): full, with start_check_stopped: a stop that sees no
+	 * process is seen by whoever publishes one */
+	while (!ttm_cas32(&ttm_switch, before, (uint32_t)value));
+	ttm_fence_after_cas();
 	switch_show();
 }
 
@@ -278,12 +295,14 @@ static void start_succeeded(const char *dir)
 	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
 }
 
-/* A stop that came while we were at it wins. */
+/* A stop that came while we were at it wins, and so does another's failure. */
 static void start_check_stopped(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
 	struct ttm_process *process = ttm_process_now();
 
+	/* pairs(stop): full, after the CAS of process_start, with switch_set */
+	ttm_fence_after_cas();
 	if (process && switch_now() == TTM_SWITCH_OFF)
 		process_retire(root, process);
 }
@@ -348,6 +367,7 @@ static int start_as_asked(const struct ttmem_config *config)
 	if (r < 0 && !ttm_process_now()) {
 		if (r != -ECANCELED)
 			start_failed(config ? config->dir : NULL, r);
+		start_check_stopped();
 		return r;
 	}
 	start_succeeded(config ? config->dir : NULL);
@@ -368,12 +388,14 @@ int ttmem_start(const struct ttmem_config *config)
 
 static void process_stop(void)
 {
-	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
-	struct ttm_process *process = ttm_process_now();
+	struct ttm_process *process;
 
+	/* First: who publishes a process after we looked sees that. */
 	switch_set(TTM_SWITCH_OFF);
-	if (process)
-		process_retire(root, process); /* or another stop does it */
+	TTM_TESTPOINT("switched off");
+	process = ttm_process_now();
+	if (process) /* or another stop does it */
+		process_retire(ttm_pointer_load(&ttm_root_place), process);
 }
 
 void ttmem_stop(void)

@@ -140,6 +140,8 @@ static void run_extend(struct ttm_process *process)
 	uint32_t len, ordinal;
 
 	for (;;) {
+		/* Of two who put in neighbours at once, one sees both. */
+		ttm_fence_after_cas();
 		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
 		ordinal = len / TTM_SLOTS_PER_EXTENT;
 		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||

@@ -17,12 +17,13 @@ struct sums {
 	int64_t unfolded_high;
 };
 
-/* relaxed throughout: at rest exact, otherwise one event per lane may be half in */
+/* relaxed but for the era: at rest exact, otherwise one event per lane may be half in */
 static void lane_add(const struct ttm_block_device *block, unsigned figure,
 	uint64_t era, struct sums *sums)
 {
 	const struct ttm_counters *counters = &block->figures[figure];
-	uint64_t block_era = ttm_load(&block->era);
+	/* pairs(era): acquire, with ttm_block_new_era: no figures of an older one */
+	uint64_t block_era = ttm_load_acquire(&block->era);
 	int64_t live, folded, high;
 
 	if (TTM_ERA_EPOCH(block_era) != TTM_ERA_EPOCH(era))
@@ -49,7 +50,10 @@ static void figure_get(struct ttm_process *process, unsigned entry,
 	struct sums sums = { 0, 0, 0 };
 	int64_t folded, peak;
 
-	folded = ttm_tagged_bytes(ttm_load(&device->totals[figure].folded),
+	/* pairs(total): acquire, with ttm_fold: before the lanes, for what they
+	 * fold after that would be there twice */
+	folded = ttm_tagged_bytes(
+		ttm_load_acquire(&device->totals[figure].folded),
 		(uint16_t)TTM_ERA_EPOCH(era));
 	peak = ttm_tagged_bytes(ttm_load(&device->totals[figure].peak),
 		(uint16_t)TTM_ERA_PEAK(era));
