@@ -152,8 +152,10 @@ static void directory_try(struct ttm_watch *watch, struct ttm_watched *watched)
 }
 
 /*
- * Somebody removed or replaced the lock file: nobody who asks sees our lock. It is
- * taken again, or another ttmemd was faster and the directory is not ours any more.
+ * Somebody may have removed or replaced the lock file: then nobody who asks sees our lock.
+ * It is taken again, or another ttmemd was faster and the directory is not ours any more.
+ * Also where it is the same: the kernel drops a lock with the close of any descriptor of
+ * its file, and the file may have been under the name of another directory's.
  */
 static void lock_verify(struct ttm_watch *watch, struct ttm_watched *watched)
 {
@@ -164,7 +166,8 @@ static void lock_verify(struct ttm_watch *watch, struct ttm_watched *watched)
 
 	if (fstatat(directory->fd, TTM_SERVER_LOCK, &st, AT_SYMLINK_NOFOLLOW) ==
 			0 &&
-		st.st_ino == watched->lock_inode)
+		st.st_ino == watched->lock_inode &&
+		ttm_server_lock_again(directory->lock_fd) == 0)
 		return;
 	fd = ttm_server_lock(directory->fd, directory->uid, &holder);
 	if (fd < 0) {

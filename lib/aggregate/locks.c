@@ -15,11 +15,20 @@
 
 static int lock_open_existing(int directory_fd)
 {
+	struct stat st;
+	int fd;
+
+	if (fstatat(directory_fd, TTM_SERVER_LOCK, &st, AT_SYMLINK_NOFOLLOW) <
+		0)
+		return -errno;
+	/* It may be that of another directory which we serve: not opened, it
+	 * need not be closed, which would drop our lock there. */
+	if (st.st_nlink != 1)
+		return -EPERM;
 	/* Without O_CREAT: in a sticky directory the kernel may refuse to open
 	 * others' files with it (fs.protected_regular). */
-	int fd = openat(directory_fd, TTM_SERVER_LOCK,
+	fd = openat(directory_fd, TTM_SERVER_LOCK,
 		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
 	return fd < 0 ? -errno : fd;
 }
 

@@ -301,6 +301,55 @@ static void test_a_lock_file_that_is_removed_is_made_again(void)
 	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
 }
 
+/*
+ * Its owner gives it to another directory: served there, too, it is the same lock to the
+ * kernel, and goes when the first one's descriptor is closed.
+ */
+static void test_a_lock_file_that_moves_is_two(void)
+{
+	struct ttm_directory *directory;
+	char another[80];
+
+	snprintf(another, sizeof(another), "%s.1", own);
+	watching_start(TTM_MODE_USER);
+	directory = watching_directory(own);
+	TEST_ASSERT_NOT_NULL(directory);
+	directory_make("made", geteuid());
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory->fd, "ttmemd.lock", directory->fd,
+			"../made/ttmemd.lock"));
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory->fd, "../made", directory->fd,
+			path_of(another, NULL)));
+	await(watching_state(another) == TTM_DIRECTORY_SERVED);
+	await(access(path_of(own, "ttmemd.lock"), F_OK) == 0);
+	watching_round();
+	TEST_ASSERT_TRUE(lock_is_held(own));
+	TEST_ASSERT_TRUE(lock_is_held(another));
+}
+
+/* Its owner gave it a second name in another directory, where it is refused. */
+static void test_a_lock_file_with_two_names_stays_locked(void)
+{
+	struct ttm_directory *directory;
+	char another[80];
+
+	snprintf(another, sizeof(another), "%s.1", own);
+	watching_start(TTM_MODE_USER);
+	directory = watching_directory(own);
+	TEST_ASSERT_NOT_NULL(directory);
+	directory_make("made", geteuid());
+	TEST_ASSERT_EQUAL_INT(0,
+		linkat(directory->fd, "ttmemd.lock", directory->fd,
+			"../made/ttmemd.lock", 0));
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory->fd, "../made", directory->fd,
+			path_of(another, NULL)));
+	await(watching_state(another) == TTM_DIRECTORY_REFUSED);
+	await(lock_is_held(own));
+	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
+}
+
 static void test_whose_lock_file_another_takes_is_gone(void)
 {
 	struct ttm_directory *directory;
@@ -477,6 +526,8 @@ int main(void)
 	RUN_TEST(test_segments_in_a_held_directory_come_with_it);
 	RUN_TEST(test_a_directory_that_is_removed_is_gone);
 	RUN_TEST(test_a_lock_file_that_is_removed_is_made_again);
+	RUN_TEST(test_a_lock_file_that_moves_is_two);
+	RUN_TEST(test_a_lock_file_with_two_names_stays_locked);
 	RUN_TEST(test_whose_lock_file_another_takes_is_gone);
 	RUN_TEST(test_under_another_name_it_is_served_with_its_lock);
 	RUN_TEST(test_a_home_that_another_takes_is_anothers_until_it_ends);
