@@ -308,11 +308,8 @@ static void cut_take(struct ttm_engine *engine, uint64_t now_ns)
 	engine->output.changed = true;
 }
 
-static bool cut_is_wanted(
-	const struct ttm_engine *engine, uint64_t now_ns, bool publishing)
+static bool cut_is_due(const struct ttm_engine *engine, uint64_t now_ns)
 {
-	if (engine->settling && publishing)
-		return true;
 	return engine->cut_events !=
 		engine->stats.events + engine->stats.missed &&
 		now_ns - engine->cut_ns >= CUT_INTERVAL_NS;
@@ -376,7 +373,7 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	int r;
 
 	processes_output(engine, now_ns);
-	if (ttm_chips_settle(&output->chips))
+	if (ttm_chips_settle(&output->chips) || engine->settling)
 		cut_take(engine, now_ns);
 	ttm_output_chips(output);
 	ttm_chips_publish(&output->chips);
@@ -446,7 +443,7 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	due = publish_due(engine);
 	wanted = engine->output.changed || engine->awake_changed;
 	publishing = wanted && now_ns >= due;
-	if (cut_is_wanted(engine, now_ns, publishing)) {
+	if (cut_is_due(engine, now_ns)) {
 		cut_take(engine, now_ns);
 		wanted = true;
 	}

@@ -336,23 +336,13 @@ static bool is_anothers(const struct ttm_attached *attached)
 		!directory_is_removed(attached->directory);
 }
 
-/*
- * He may come back, with his directory or when nobody else serves it. What his records
- * told so far goes out together with how far they were read.
- */
+/* He may come back, with his directory or when nobody else serves it. */
 static void process_let_go(
 	struct ttm_engine *engine, struct ttm_attached *attached)
 {
 	struct ttm_process *process = attached->process;
 
-	if (!process->quarantined) {
-		ttm_output_positions(&engine->output, process);
-		engine->settling = true;
-		if (ttm_let_go_keep(&engine->let_go, process) < 0)
-			engine->memory_errors++;
-		ttm_let_go_trim(
-			&engine->let_go, engine->output.image, TTM_LET_GO_MOST);
-	}
+	ttm_engine_positions_keep(engine, process);
 	ttm_output_forget(&engine->output, process);
 	attached_drop(engine, attached);
 }
@@ -362,9 +352,11 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 {
 	struct ttm_process *process;
 
-	/* Then what is kept of it stays so. */
-	if (!attached->process && is_anothers(attached)) {
-		attached_drop(engine, attached);
+	if (is_anothers(attached)) {
+		if (attached->process)
+			process_let_go(engine, attached);
+		else /* then what is kept of it stays so */
+			attached_drop(engine, attached);
 		return UINT64_MAX;
 	}
 	if (!attached->process && !process_begin(engine, attached, now_ns))
@@ -372,10 +364,6 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	process = attached->process;
 	if (!process)
 		return now_ns + RETRY_INTERVAL_NS;
-	if (is_anothers(attached)) {
-		process_let_go(engine, attached);
-		return UINT64_MAX;
-	}
 	if (process->quarantined) {
 		/* relaxed: a later look is as good */
 		if (ttm_load(&attached->vanished))

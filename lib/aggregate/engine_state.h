@@ -91,6 +91,12 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
 void ttm_engine_markers(struct ttm_engine *engine);
 void ttm_engine_health(struct ttm_engine *engine);
+/*
+ * Of a process that is about to be forgotten: what its records told goes out together
+ * with how far they were read.
+ */
+void ttm_engine_positions_keep(
+	struct ttm_engine *engine, struct ttm_process *process);
 void ttm_engine_quarantine(
 	struct ttm_engine *engine, struct ttm_process *process);
 

@@ -97,6 +97,29 @@ static void test_the_device_of_who_was_let_go_stays_for_a_successor(void)
 	goes_on_with_a_successor();
 }
 
+/* A successor puts him there again, but not what his records told. */
+static void test_records_of_who_is_in_quarantine_are_not_counted_again(void)
+{
+	const char *path = getenv("TTMEM_DIR");
+	struct ttm_attached *attached;
+	unsigned turn;
+
+	chip_use(0, 17, 0x100);
+	for (turn = 0; turn < 3; turn++) {
+		attached = attached_add(directory_serve(path),
+			drained_copy(test_segment_path()));
+		look();
+		TEST_ASSERT_EQUAL_UINT64(
+			1, distribution_total(TTMEM_FIGURE_DRAM));
+		ttm_engine_quarantine(engine, attached->process);
+		look();
+		TEST_ASSERT_TRUE(rows_shown(TTM_TABLE_POSITIONS) > 0);
+		ttm_engine_free(&engine);
+		ttm_registry_free(&registry);
+		engine_start(path);
+	}
+}
+
 static void test_who_ended_elsewhere_is_not_waited_for(void)
 {
 	const char *path = getenv("TTMEM_DIR");
@@ -163,6 +186,7 @@ int main(void)
 	RUN_TEST(test_who_was_let_go_goes_on_where_he_was);
 	RUN_TEST(test_who_was_let_go_goes_on_with_a_successor);
 	RUN_TEST(test_the_device_of_who_was_let_go_stays_for_a_successor);
+	RUN_TEST(test_records_of_who_is_in_quarantine_are_not_counted_again);
 	RUN_TEST(test_who_ended_elsewhere_is_not_waited_for);
 	RUN_TEST(test_who_ended_is_shown_once_under_another_name);
 	failed = UNITY_END();
