@@ -82,7 +82,7 @@ struct ttm_chip *ttm_chip_again(struct ttm_chips *chips,
 struct ttm_chip *ttm_chip_see(
 	struct ttm_chips *chips, const struct ttm_device_facts *facts);
 
-/* The identity under which ttm_chip_get() would find it again. */
+/* The one that is published there, or NULL. */
 struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
 
 /*

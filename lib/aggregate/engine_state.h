@@ -30,7 +30,6 @@ struct ttm_engine {
 	uint64_t publish_errors;
 	uint64_t retire_errors;
 	uint64_t memory_errors;
-	uint64_t over_limit;
 	uint64_t restarts;
 	uint64_t attached;
 	uint64_t mirror_bytes;

@@ -55,8 +55,8 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
  * its health row says how much is left out, what is left out stays queued, and the
  * next call tries again; -ENOSPC is returned nevertheless. Positions and distributions
  * are not published in part: where they do not fit, those of the last cut stay. cut_ns
- * goes into the copy together with them. Returns 0 or a negative errno (-ENOSPC, -EFBIG, -EISDIR: a directory has the name,
- * -ENOMEM, ...).
+ * goes into the copy together with them. Returns 0 or a negative errno (-ENOSPC, -EFBIG,
+ * -EISDIR: a directory has the name, -ENOMEM, ...).
  */
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	uint64_t cut_ns);

@@ -239,17 +239,17 @@ void ttm_publish_file_close(const struct ttm_publisher_config *config,
 
 static int leftover_remove(void *context, const char *name)
 {
-	const struct ttm_publisher_config *config = context;
+	const int *directory_fd = context;
 	size_t length = strlen(TTM_TEMPORARY_PREFIX);
 
 	if (strncmp(name, TTM_TEMPORARY_PREFIX, length) == 0)
-		unlinkat(config->directory_fd, name, 0);
+		unlinkat(*directory_fd, name, 0);
 	return 0;
 }
 
 void ttm_publish_file_tidy(const struct ttm_publisher_config *config)
 {
-	struct ttm_publisher_config copy = *config;
+	int directory_fd = config->directory_fd;
 
-	ttm_directory_each(config->directory_fd, leftover_remove, &copy);
+	ttm_directory_each(directory_fd, leftover_remove, &directory_fd);
 }

@@ -162,11 +162,11 @@ struct ttm_health_row {
 	uint64_t publish_max_ns; /* the longest one */
 	uint64_t round_ns;       /* of the last round that found something */
 	uint64_t round_max_ns;
-	uint64_t attached;     /* processes */
-	uint64_t mirror_bytes; /* private memory of the mirrors */
-	uint64_t refused;      /* files that are no segments of their owner */
-	uint64_t over_limit;  /* segments beyond --max-processes, --max-bytes */
-	uint64_t open_errors; /* segments that could not be opened or read */
+	uint64_t attached;       /* processes */
+	uint64_t mirror_bytes;   /* private memory of the mirrors */
+	uint64_t refused;        /* files that are no segments of their owner */
+	uint64_t over_limit;     /* segments beyond --max-processes */
+	uint64_t open_errors;    /* segments that could not be opened or read */
 	uint64_t retire_errors;  /* retirements that could not be written */
 	uint64_t publish_errors; /* publications that could not be made */
 	uint64_t memory_errors;  /* allocations of ttmemd that failed */

@@ -53,7 +53,7 @@ static const char help[] =
 	"  --mode user|system  serve the own programs, or everybody's (default:\n"
 	"                      system for root)\n"
 	"  --max-processes N   programs of a user at a time (default: 4096)\n"
-	"  --max-bytes SIZE    memory for the programs of a user\n"
+	"  --max-bytes SIZE    memory for the programs of a directory\n"
 	"  --group NAME        group of the aggregate\n"
 	"  --file-mode MODE    0600, 0640 or 0644 (default: 0644 in system mode,\n"
 	"                      0640 with --group, else 0600)\n"
