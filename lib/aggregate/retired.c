@@ -133,7 +133,21 @@ static int bytes_write(int fd, uint64_t off, const void *bytes, size_t size)
 	return 0;
 }
 
-/* -ENODATA: there is no whole entry at this place. */
+/*
+ * What a killed ttmemd had begun: all but its magic may be there, and nothing behind
+ * it. Else it is one of which the magic was lost.
+ */
+static bool entry_is_unfinished(
+	int fd, uint64_t off, const struct ttm_retired_head *head)
+{
+	struct stat st;
+
+	return head->magic == 0 && fstat(fd, &st) == 0 &&
+		((uint64_t)st.st_size <= off ||
+			(uint64_t)st.st_size - off <= head->size);
+}
+
+/* -ENODATA: there is no whole entry at this place, and none behind it. */
 static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 {
 	struct ttm_retired_head head, *block;
@@ -142,7 +156,7 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 	if (r)
 		return r;
 	if (head.magic != TTM_RETIRED_MAGIC)
-		return -ENODATA;
+		return entry_is_unfinished(fd, off, &head) ? -ENODATA : -EPROTO;
 	if (head.version != TTM_RETIRED_VERSION)
 		return -EPROTONOSUPPORT;
 	if (!lens_are_sane(&head) || head.size != entry_size(&head) ||

@@ -204,7 +204,7 @@ static void test_a_torn_tail_of_any_length_is_cut_off(void)
 	pids_are("1 2 ");
 }
 
-/* Even between two pages of one write. */
+/* Even between two pages of one write. The last one is a word: it is not divided. */
 static void test_one_who_is_killed_at_any_byte_leaves_all_or_nothing(void)
 {
 	uint64_t bytes, size;
@@ -217,7 +217,8 @@ static void test_one_who_is_killed_at_any_byte_leaves_all_or_nothing(void)
 	commit(2, 0);
 	size = ttm_retired_bytes(file) - bytes;
 	ttm_retired_close(&file);
-	for (bytes = 0; bytes < size; bytes += bytes + 100 < size ? 29 : 1) {
+	for (bytes = 0; bytes <= size - sizeof(uint64_t);
+		bytes += bytes + 100 < size ? 29 : 1) {
 		file_cut(size);
 		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
 		pid = fork();
@@ -267,8 +268,8 @@ static void test_from_a_corrupted_entry_on_nothing_is_loaded(void)
 	commit(2, 0);
 	size = file_size(TTM_RETIRED_FILE);
 	commit(3, 0);
-	/* Its magic and its version apart: those mean something else. */
-	for (off = first + 8; off < size; off += off < first + 80 ? 1 : 41) {
+	/* Its version apart: that means something else. */
+	for (off = first; off < size; off += off < first + 80 ? 1 : 41) {
 		if (off >= first + 24 && off < first + 28)
 			continue;
 		ttm_retired_close(&file);
@@ -280,6 +281,44 @@ static void test_from_a_corrupted_entry_on_nothing_is_loaded(void)
 	}
 	file_reopen();
 	pids_are("1 2 3 ");
+}
+
+static void bytes_clear(off_t off, size_t size)
+{
+	static const char zeros[80];
+	int fd = openat(directory, TTM_RETIRED_FILE, O_RDWR | O_CLOEXEC);
+
+	TEST_ASSERT_EQUAL_INT64(size, pwrite(fd, zeros, size, off));
+	close(fd);
+}
+
+/* Who is killed leaves nothing behind what he had begun. */
+static void test_an_entry_without_magic_is_unfinished_only_at_the_end(void)
+{
+	off_t first, second;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file_size(TTM_RETIRED_FILE);
+	commit(2, 0);
+	second = file_size(TTM_RETIRED_FILE);
+	commit(3, 0);
+	ttm_retired_close(&file);
+	bytes_clear(second, 8);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_FALSE(broken);
+	pids_are("1 2 ");
+	commit(3, 0);
+	ttm_retired_close(&file);
+	bytes_clear(first, 8);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	pids_are("1 ");
+	ttm_retired_close(&file);
+	bytes_clear(first, 80); /* its size, too */
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	pids_are("1 ");
 }
 
 static void test_a_broken_file_is_put_right_by_rewriting_it(void)
@@ -471,6 +510,7 @@ int main(void)
 	RUN_TEST(test_one_who_is_killed_at_any_byte_leaves_all_or_nothing);
 	RUN_TEST(test_a_full_filesystem_takes_nothing_away);
 	RUN_TEST(test_from_a_corrupted_entry_on_nothing_is_loaded);
+	RUN_TEST(test_an_entry_without_magic_is_unfinished_only_at_the_end);
 	RUN_TEST(test_a_broken_file_is_put_right_by_rewriting_it);
 	RUN_TEST(test_the_file_of_a_newer_version_is_left_alone);
 	RUN_TEST(test_lengths_that_cannot_be_are_refused);
