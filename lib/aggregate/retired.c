@@ -16,7 +16,6 @@
 #define BROKEN_FILE TTM_RETIRED_FILE ".broken"
 /* Far above what is kept: beyond it the file cannot be ours. */
 #define FILE_SIZE_MAX (192ull << 20)
-#define ROWS_MAX (1u << 24)
 /* Whoever has the file may replace it at any moment, but not all the time. */
 #define OPEN_TRIES 8u
 
@@ -30,11 +29,24 @@ struct ttm_retired {
 
 /* -- entries ------------------------------------------------------------------- */
 
+/*
+ * A process has what ttm_retirement_entry() can write of one. The base has a share for
+ * each chip that dropped ones were on: the size of the file is their only limit.
+ */
 static bool lens_are_sane(const struct ttm_retired_head *head)
 {
-	return head->shares_len <= TTM_ROWS_MAX &&
-		head->names_len <= ROWS_MAX && head->marks_len <= ROWS_MAX &&
-		head->failures_len <= ROWS_MAX && head->objects_len <= ROWS_MAX;
+	switch (head->kind) {
+	case TTM_RETIRED_PROCESS:
+		return head->shares_len <= TTM_DEVICES_MAX &&
+			head->names_len <= TTM_NAMES_MAX &&
+			head->marks_len <= TTM_MARKS_KEPT &&
+			head->failures_len <= TTM_FAILURES_KEPT &&
+			head->objects_len <= TTM_SURVIVORS_MAX;
+	case TTM_RETIRED_BASE:
+		return !head->names_len && !head->marks_len &&
+			!head->failures_len && !head->objects_len;
+	}
+	return false;
 }
 
 static uint64_t entry_size(const struct ttm_retired_head *head)
@@ -160,9 +172,7 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 	if (head.version != TTM_RETIRED_VERSION)
 		return -EPROTONOSUPPORT;
 	if (!lens_are_sane(&head) || head.size != entry_size(&head) ||
-		head.size > FILE_SIZE_MAX ||
-		(head.kind != TTM_RETIRED_PROCESS &&
-			head.kind != TTM_RETIRED_BASE))
+		head.size > FILE_SIZE_MAX)
 		return -EPROTO;
 	block = malloc(head.size);
 	if (!block)

@@ -382,6 +382,73 @@ static void test_lengths_that_cannot_be_are_refused(void)
 	pids_are("");
 }
 
+/* What a retirement can have at most. */
+static const struct ttm_retired_head most = {
+	.kind = TTM_RETIRED_PROCESS,
+	.shares_len = TTM_DEVICES_MAX,
+	.names_len = TTM_NAMES_MAX,
+	.marks_len = TTM_MARKS_KEPT,
+	.failures_len = TTM_FAILURES_KEPT,
+	.objects_len = TTM_SURVIVORS_MAX,
+};
+
+/* As the only entry of a file: whether it is taken for one. */
+static bool is_taken(const struct ttm_retired_head *lens)
+{
+	struct ttm_retired_entry entry;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_entry_new(lens, &entry));
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_commit(file, &entry));
+	ttm_retired_entry_free(&entry);
+	file_reopen();
+	ttm_retired_close(&file);
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	return !broken;
+}
+
+static void test_the_largest_retirement_is_loaded_and_no_larger_one(void)
+{
+	struct ttm_retired_head lens = most;
+
+	TEST_ASSERT_TRUE(is_taken(&lens));
+	TEST_ASSERT_EQUAL_UINT(1, pids_len);
+	lens.shares_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.names_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.marks_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.failures_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.objects_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+}
+
+/* Of all the chips that dropped ones were on. */
+static void test_a_base_has_any_number_of_shares_and_nothing_else(void)
+{
+	struct ttm_retired_head lens = { .kind = TTM_RETIRED_BASE,
+		.shares_len = 10 * TTM_DEVICES_MAX };
+
+	TEST_ASSERT_TRUE(is_taken(&lens));
+	lens.names_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.names_len = 0;
+	lens.marks_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.marks_len = 0;
+	lens.failures_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.failures_len = 0;
+	lens.objects_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+}
+
 /* -- what is no file of ours ---------------------------------------------------- */
 
 static void is_refused(void)
@@ -514,6 +581,8 @@ int main(void)
 	RUN_TEST(test_a_broken_file_is_put_right_by_rewriting_it);
 	RUN_TEST(test_the_file_of_a_newer_version_is_left_alone);
 	RUN_TEST(test_lengths_that_cannot_be_are_refused);
+	RUN_TEST(test_the_largest_retirement_is_loaded_and_no_larger_one);
+	RUN_TEST(test_a_base_has_any_number_of_shares_and_nothing_else);
 	RUN_TEST(test_links_pipes_and_writable_files_are_refused);
 	RUN_TEST(test_somebody_elses_file_is_refused);
 	RUN_TEST(test_root_makes_it_for_its_owner);
