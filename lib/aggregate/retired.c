@@ -169,10 +169,9 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 		return r;
 	if (head.magic != TTM_RETIRED_MAGIC)
 		return entry_is_unfinished(fd, off, &head) ? -ENODATA : -EPROTO;
-	if (head.version != TTM_RETIRED_VERSION)
-		return -EPROTONOSUPPORT;
-	if (!lens_are_sane(&head) || head.size != entry_size(&head) ||
-		head.size > FILE_SIZE_MAX)
+	/* What another version wrote is none: it is kept aside, and counted. */
+	if (head.version != TTM_RETIRED_VERSION || !lens_are_sane(&head) ||
+		head.size != entry_size(&head) || head.size > FILE_SIZE_MAX)
 		return -EPROTO;
 	block = malloc(head.size);
 	if (!block)

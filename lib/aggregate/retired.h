@@ -84,10 +84,10 @@ struct ttm_retired;
 /*
  * Opens the file in a directory, made if need be for its owner. `loaded` gets each
  * entry in its order, which it may keep no part of. An incomplete last entry is
- * cut off. From an entry on that is none, nothing is loaded, and *ret_broken is set:
- * the caller should put the file right with ttm_retired_compact(). Returns 0,
- * -EPERM (somebody else's file, or not a file), -EPROTONOSUPPORT (of a newer
- * ttmemd), -EBUSY (another ttmemd has it open), -ENOMEM, ...
+ * cut off. From an entry on that is none, or another version's, nothing is loaded,
+ * and *ret_broken is set: the caller should put the file right with
+ * ttm_retired_compact(). Returns 0, -EPERM (somebody else's file, or not a file),
+ * -EBUSY (another ttmemd has it open), -ENOMEM, ...
  */
 int ttm_retired_open(int directory_fd, uint32_t uid,
 	void (*loaded)(void *context, const struct ttm_retired_entry *entry),

@@ -462,6 +462,33 @@ static void test_a_file_that_cannot_be_loaded_counts_for_nothing(void)
 	TEST_ASSERT_EQUAL_UINT64(1, described().dropped_processes);
 }
 
+/* After an upgrade, or back: leak checks know, and the next one is retired. */
+static void test_the_file_of_another_version_is_one_that_was_dropped(void)
+{
+	uint32_t version = TTM_RETIRED_VERSION + 1;
+	struct drained drained;
+	unsigned i;
+	int fd;
+
+	everything();
+	many(20);
+	fd = openat(directory.fd, TTM_RETIRED_FILE, O_WRONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT64(sizeof(version),
+		pwrite(fd, &version, sizeof(version),
+			offsetof(struct ttm_retired_head, version)));
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	process_open(&drained);
+	TEST_ASSERT_EQUAL_INT(
+		0, ttm_retirees_add(retirees, &output, drained.process, 1));
+	drained_close(&drained);
+	for (i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_UINT64(1, described().retired);
+		TEST_ASSERT_EQUAL_UINT64(1, described().dropped_processes);
+		restart();
+	}
+}
+
 static void test_what_was_dropped_follows_its_chip(void)
 {
 	struct ttm_device_facts facts = {
@@ -560,6 +587,7 @@ int main(void)
 	RUN_TEST(test_what_was_left_is_counted_when_it_is_dropped);
 	RUN_TEST(test_one_uuid_twice_is_kept_apart);
 	RUN_TEST(test_a_file_that_cannot_be_loaded_counts_for_nothing);
+	RUN_TEST(test_the_file_of_another_version_is_one_that_was_dropped);
 	RUN_TEST(test_what_was_dropped_follows_its_chip);
 	RUN_TEST(test_who_told_the_chip_stays_there_when_dropped);
 	return UNITY_END();
