@@ -276,6 +276,23 @@ static int file_open_or_make(int directory_fd, uint32_t uid)
 	return fd;
 }
 
+/*
+ * Judged before it is locked: behind the name may be a link to anybody's file. -EAGAIN:
+ * it is not the one of that name any more, and whatever was found is of no interest.
+ */
+static int file_claim(int directory_fd, int fd, uint32_t uid)
+{
+	int r = file_check(fd, uid);
+
+	if (!file_is_current(directory_fd, fd))
+		return -EAGAIN;
+	if (!r)
+		r = file_lock(fd);
+	if (!r && !file_is_current(directory_fd, fd))
+		r = -EAGAIN;
+	return r;
+}
+
 static int file_open(int directory_fd, uint32_t uid)
 {
 	unsigned tries;
@@ -287,11 +304,7 @@ static int file_open(int directory_fd, uint32_t uid)
 			continue; /* another one made it at that moment */
 		if (fd < 0)
 			return fd;
-		r = file_lock(fd);
-		if (!r && file_is_current(directory_fd, fd))
-			r = file_check(fd, uid);
-		else if (!r)
-			r = -EAGAIN;
+		r = file_claim(directory_fd, fd, uid);
 		if (!r)
 			return fd;
 		close(fd);

@@ -498,6 +498,22 @@ static void test_links_pipes_and_writable_files_are_refused(void)
 	close(fd);
 }
 
+/* With a link, any file of that filesystem could else be locked for a moment. */
+static void test_a_file_that_is_refused_is_not_locked(void)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	int fd = openat(directory, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	TEST_ASSERT_EQUAL_INT(
+		0, linkat(directory, "other", directory, TTM_RETIRED_FILE, 0));
+	/* Who tried to would find it busy. */
+	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_OFD_SETLK, &lock));
+	is_refused();
+	close(fd);
+}
+
 static void test_somebody_elses_file_is_refused(void)
 {
 	int fd;
@@ -603,6 +619,7 @@ int main(void)
 	RUN_TEST(test_the_largest_retirement_is_loaded_and_no_larger_one);
 	RUN_TEST(test_a_base_has_any_number_of_shares_and_nothing_else);
 	RUN_TEST(test_links_pipes_and_writable_files_are_refused);
+	RUN_TEST(test_a_file_that_is_refused_is_not_locked);
 	RUN_TEST(test_somebody_elses_file_is_refused);
 	RUN_TEST(test_root_makes_it_for_its_owner);
 	RUN_TEST(test_compaction_keeps_what_it_is_told_to_keep);
