@@ -303,6 +303,9 @@ static uint64_t process_end(struct ttm_engine *engine,
 		return UINT64_MAX; /* the publication wakes it */
 	if (r >= 0)
 		r = process_retire(engine, process, now_ns);
+	/* The next look at the directory opens the file anew, and wakes it. */
+	if (r == -ESTALE)
+		return now_ns + RETRY_INTERVAL_NS;
 	if (r < 0) {
 		engine->retire_errors++;
 		if (!process->ending)
@@ -319,7 +322,7 @@ static uint64_t process_end(struct ttm_engine *engine,
 	if (attached->directory->retirees)
 		r = ttm_retirees_trim(
 			attached->directory->retirees, &engine->output);
-	if (r < 0)
+	if (r < 0 && r != -ESTALE) /* then there is nothing to drop any more */
 		engine->retire_errors++;
 	return UINT64_MAX;
 }

@@ -39,8 +39,9 @@ static void retirees_hand_over(
 }
 
 /*
- * Those that ended while there was no file wait for their next try; what the file has
- * of them is shown from now on, and must not be there twice until then.
+ * Those that ended while there was no file, or one that was removed, wait for their next
+ * try; what the file has of them is shown from now on, and must not be there twice until
+ * then.
  */
 static void ending_wake(
 	struct ttm_engine *engine, const struct ttm_directory *directory)
@@ -57,10 +58,11 @@ static void ending_wake(
 void ttm_engine_retirees(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
 {
+	bool again = directory->retirees &&
+		ttm_retirees_are_behind(directory->retirees);
 	int r;
 
-	if (directory->retirees &&
-		ttm_retirees_are_behind(directory->retirees)) {
+	if (again) {
 		ttm_retirees_forget(directory->retirees, &engine->output);
 		ttm_retirees_close(&directory->retirees);
 	}
@@ -80,7 +82,7 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 			"%s/retired: %s; processes that end there stay as they "
 			"are",
 			directory->path, strerror(-r));
-	if (r == 0 && directory->retirees_error)
+	if (r == 0 && (again || directory->retirees_error))
 		ending_wake(engine, directory);
 	directory->retirees_error = r;
 	if (!r)

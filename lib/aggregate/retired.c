@@ -277,6 +277,19 @@ static int file_open_or_make(int directory_fd, uint32_t uid)
 }
 
 /*
+ * Its owner may remove the file while it is open, and another ttmemd may have made the
+ * next one: whatever goes into this one is found by nobody. Where the directory itself
+ * was removed there is no other place.
+ */
+static bool file_is_lost(const struct ttm_retired *retired)
+{
+	struct stat st;
+
+	return !file_is_current(retired->directory_fd, retired->fd) &&
+		fstat(retired->directory_fd, &st) == 0 && st.st_nlink != 0;
+}
+
+/*
  * Judged before it is locked: behind the name may be a link to anybody's file. -EAGAIN:
  * it is not the one of that name any more, and whatever was found is of no interest.
  */
@@ -375,8 +388,11 @@ uint64_t ttm_retired_bytes(const struct ttm_retired *retired)
 int ttm_retired_commit(
 	struct ttm_retired *retired, struct ttm_retired_entry *entry)
 {
-	int r = entry_append(retired->fd, retired->end, entry);
+	int r;
 
+	if (file_is_lost(retired))
+		return -ESTALE;
+	r = entry_append(retired->fd, retired->end, entry);
 	if (r < 0) {
 		/* Give back what it took: the filesystem may be full. */
 		if (ftruncate(retired->fd, (off_t)retired->end) < 0)
@@ -438,6 +454,8 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	int directory = retired->directory_fd, fd, r;
 	uint64_t end = 0;
 
+	if (file_is_lost(retired))
+		return -ESTALE;
 	fd = file_make(directory, NEW_FILE, retired->uid);
 	if (fd < 0)
 		return fd;
@@ -447,8 +465,9 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	if (!r)
 		r = entries_copy(
 			retired, fd, base->head->size, keep, context, &end);
+	/* That took a while, and what another made is not ours to replace. */
 	if (!r)
-		r = file_replace(retired);
+		r = file_is_lost(retired) ? -ESTALE : file_replace(retired);
 	if (r) {
 		close(fd);
 		unlinkat(directory, NEW_FILE, 0);

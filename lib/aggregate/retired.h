@@ -94,7 +94,10 @@ int ttm_retired_open(int directory_fd, uint32_t uid,
 	void *context, struct ttm_retired **ret_retired, bool *ret_broken);
 void ttm_retired_close(struct ttm_retired **retired);
 
-/* Appends. Once it has returned 0, the process is retired. */
+/*
+ * Appends. Once it has returned 0, the process is retired. Else a negative errno;
+ * -ESTALE: its owner removed the file, and it has to be opened anew.
+ */
 int ttm_retired_commit(
 	struct ttm_retired *retired, struct ttm_retired_entry *entry);
 
@@ -102,8 +105,8 @@ uint64_t ttm_retired_bytes(const struct ttm_retired *retired);
 
 /*
  * Replaces the file by one with `base`, and of the process entries those for which
- * `keep` says so, called in their order. 0 or a negative errno; then the file is as
- * it was.
+ * `keep` says so, called in their order. 0 or a negative errno, as above; then the
+ * file is as it was.
  */
 int ttm_retired_compact(struct ttm_retired *retired,
 	struct ttm_retired_entry *base,

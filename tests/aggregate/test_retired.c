@@ -604,6 +604,59 @@ static void test_what_a_killed_compaction_left_is_in_nobodys_way(void)
 	pids_are("1 ");
 }
 
+/* -- a file whose owner removed it --------------------------------------------- */
+
+static void test_a_file_that_was_removed_takes_no_more(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, commit(1, 0));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, commit(2, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, compact(1, NULL));
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE));
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE ".new"));
+	file_reopen();
+	TEST_ASSERT_EQUAL_INT(0, commit(2, 0));
+	file_reopen();
+	pids_are("2 ");
+}
+
+/* Another ttmemd serves the directory by now. */
+static void test_a_file_that_another_made_meanwhile_is_not_replaced(void)
+{
+	struct ttm_retired *first;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file;
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory, TTM_RETIRED_FILE, directory, "elsewhere"));
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(2, 0);
+	ttm_retired_close(&file);
+	file = first;
+	TEST_ASSERT_EQUAL_INT(-ESTALE, compact(1, NULL));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, commit(3, 0));
+	file_reopen();
+	pids_are("2 ");
+}
+
+/* Nobody could make another: who ended there is shown until the last one has. */
+static void test_a_file_that_went_with_its_directory_goes_on(void)
+{
+	int above = directory;
+
+	TEST_ASSERT_EQUAL_INT(0, mkdirat(above, "removed", 0700));
+	directory = openat(above, "removed", O_RDONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(above, "removed", AT_REMOVEDIR));
+	TEST_ASSERT_EQUAL_INT(0, commit(1, 0));
+	ttm_retired_close(&file);
+	close(directory);
+	directory = above;
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -625,5 +678,8 @@ int main(void)
 	RUN_TEST(test_compaction_keeps_what_it_is_told_to_keep);
 	RUN_TEST(test_a_compaction_without_room_changes_nothing);
 	RUN_TEST(test_what_a_killed_compaction_left_is_in_nobodys_way);
+	RUN_TEST(test_a_file_that_was_removed_takes_no_more);
+	RUN_TEST(test_a_file_that_another_made_meanwhile_is_not_replaced);
+	RUN_TEST(test_a_file_that_went_with_its_directory_goes_on);
 	return UNITY_END();
 }
