@@ -265,16 +265,18 @@ static bool directory_is_removed(const struct ttm_directory *directory)
 static int process_retire(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
-	struct ttm_retirees *retirees = process->attached->directory->retirees;
+	struct ttm_directory *directory = process->attached->directory;
+	struct ttm_retirees *retirees = directory->retirees;
 	int r;
 
 	/* It was removed before there was one, and there is no place for it now. */
-	if (!retirees && directory_is_removed(process->attached->directory)) {
+	if (!retirees && directory_is_removed(directory)) {
 		ttm_output_forget(&engine->output, process);
 		return 0;
 	}
 	if (!retirees)
-		return -EACCES;
+		return directory->retirees_error ? directory->retirees_error :
+						   -EACCES;
 	/* The file could not be read when it began, and has it all the same. */
 	if (ttm_retirees_has(retirees, process->attached->header.uuid)) {
 		ttm_output_forget(&engine->output, process);

@@ -136,6 +136,26 @@ static void test_who_ends_is_retired_once_though_two_serve(void)
 	close(directory_fd);
 }
 
+static char said[512];
+
+static void hear(int priority, const char *text)
+{
+	(void)priority;
+	snprintf(said, sizeof(said), "%s", text);
+}
+
+static void test_who_cannot_be_retired_is_told_with_the_reason(void)
+{
+	both_serve();
+	servers[1].engine->config.log = hear;
+	sees_dead(&servers[1], 0);
+	TEST_ASSERT_NOT_NULL(strstr(said, "cannot retire process"));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, strerror(EBUSY)), said);
+	server_use(&servers[0]);
+	engine_end();
+	server_use(&servers[1]);
+}
+
 /* What it had begun when the other came is not cut off. */
 static void test_nobody_opens_what_another_has_open(void)
 {
@@ -165,6 +185,7 @@ int main(void)
 	rcu_register_thread();
 	UNITY_BEGIN();
 	RUN_TEST(test_who_ends_is_retired_once_though_two_serve);
+	RUN_TEST(test_who_cannot_be_retired_is_told_with_the_reason);
 	RUN_TEST(test_nobody_opens_what_another_has_open);
 	failed = UNITY_END();
 	rcu_unregister_thread();
