@@ -388,19 +388,20 @@ uint64_t ttm_retired_bytes(const struct ttm_retired *retired)
 int ttm_retired_commit(
 	struct ttm_retired *retired, struct ttm_retired_entry *entry)
 {
-	int r;
+	int r, cut;
 
 	if (file_is_lost(retired))
 		return -ESTALE;
 	r = entry_append(retired->fd, retired->end, entry);
-	if (r < 0) {
-		/* Give back what it took: the filesystem may be full. */
-		if (ftruncate(retired->fd, (off_t)retired->end) < 0)
-			return r;
-		return r;
+	if (!r) {
+		retired->end += entry->head->size;
+		return 0;
 	}
-	retired->end += entry->head->size;
-	return 0;
+	/* Give back what it took: the filesystem may be full. What stays all the
+	 * same is written over by the next one. */
+	cut = ftruncate(retired->fd, (off_t)retired->end);
+	(void)cut;
+	return r;
 }
 
 static int entries_copy(struct ttm_retired *retired, int to, uint64_t at,
