@@ -223,8 +223,7 @@ static void watched_tidy(struct ttm_watch *watch)
 	size_t i = 0;
 
 	while (i < watch->watched_len)
-		if (ttm_registry_tidy(
-			    watch->registry, watch->watched[i].directory))
+		if (ttm_registry_tidy(watch->watched[i].directory))
 			watch->watched[i] = watch->watched
 						    [--watch->watched_len];
 		else

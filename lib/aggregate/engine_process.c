@@ -265,16 +265,18 @@ static bool directory_is_removed(const struct ttm_directory *directory)
 static int process_retire(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
-	struct ttm_retirees *retirees = process->attached->directory->retirees;
+	struct ttm_directory *directory = process->attached->directory;
+	struct ttm_retirees *retirees = directory->retirees;
 	int r;
 
 	/* It was removed before there was one, and there is no place for it now. */
-	if (!retirees && directory_is_removed(process->attached->directory)) {
+	if (!retirees && directory_is_removed(directory)) {
 		ttm_output_forget(&engine->output, process);
 		return 0;
 	}
 	if (!retirees)
-		return -EACCES;
+		return directory->retirees_error ? directory->retirees_error :
+						   -EACCES;
 	/* The file could not be read when it began, and has it all the same. */
 	if (ttm_retirees_has(retirees, process->attached->header.uuid)) {
 		ttm_output_forget(&engine->output, process);
@@ -303,6 +305,9 @@ static uint64_t process_end(struct ttm_engine *engine,
 		return UINT64_MAX; /* the publication wakes it */
 	if (r >= 0)
 		r = process_retire(engine, process, now_ns);
+	/* The next look at the directory opens the file anew, and wakes it. */
+	if (r == -ESTALE)
+		return now_ns + RETRY_INTERVAL_NS;
 	if (r < 0) {
 		engine->retire_errors++;
 		if (!process->ending)
@@ -319,7 +324,7 @@ static uint64_t process_end(struct ttm_engine *engine,
 	if (attached->directory->retirees)
 		r = ttm_retirees_trim(
 			attached->directory->retirees, &engine->output);
-	if (r < 0)
+	if (r < 0 && r != -ESTALE) /* then there is nothing to drop any more */
 		engine->retire_errors++;
 	return UINT64_MAX;
 }

@@ -39,28 +39,42 @@ static void retirees_hand_over(
 }
 
 /*
- * Those that ended while there was no file wait for their next try; what the file has
- * of them is shown from now on, and must not be there twice until then.
+ * After a while without the file, or with one that was removed. Those that ended
+ * meanwhile wait for their next try. And whoever another ttmemd retired meanwhile is
+ * shown as that from now on, and must not be there twice until he is seen dead here:
+ * process_begin() finds him in the file, in the sweep that is next. Also within a sweep:
+ * those it has been at are found by the next one, which begins the list of who is awake
+ * anew.
  */
-static void ending_wake(
+static void processes_review(
 	struct ttm_engine *engine, const struct ttm_directory *directory)
 {
 	struct ttm_attached *attached;
 	struct ttm_cursor cursor;
 
-	ttm_registry_for_each(engine->config.registry, &cursor,
-		attached) if (attached->directory == directory &&
-		attached->process) attached->process->ending = false;
 	engine->sweep_ns = 0;
+	ttm_registry_for_each(engine->config.registry, &cursor, attached)
+	{
+		if (attached->directory != directory || !attached->process ||
+			attached->process->quarantined)
+			continue;
+		attached->process->ending = false;
+		if (!ttm_retirees_has(
+			    directory->retirees, attached->header.uuid))
+			continue;
+		ttm_output_forget(&engine->output, attached->process);
+		ttm_process_free(&attached->process);
+	}
 }
 
 void ttm_engine_retirees(struct ttm_engine *engine,
 	struct ttm_directory *directory, uint64_t now_ns)
 {
+	bool again = directory->retirees &&
+		ttm_retirees_are_behind(directory->retirees);
 	int r;
 
-	if (directory->retirees &&
-		ttm_retirees_are_behind(directory->retirees)) {
+	if (again) {
 		ttm_retirees_forget(directory->retirees, &engine->output);
 		ttm_retirees_close(&directory->retirees);
 	}
@@ -80,8 +94,8 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 			"%s/retired: %s; processes that end there stay as they "
 			"are",
 			directory->path, strerror(-r));
-	if (r == 0 && directory->retirees_error)
-		ending_wake(engine, directory);
+	if (r == 0 && (again || directory->retirees_error))
+		processes_review(engine, directory);
 	directory->retirees_error = r;
 	if (!r)
 		ttm_let_go_retired(&engine->let_go, engine->output.image,

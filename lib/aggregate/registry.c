@@ -180,10 +180,8 @@ void ttm_registry_release_directory(struct ttm_directory *directory)
 	ttm_store_release(&directory->released, 1);
 }
 
-bool ttm_registry_tidy(
-	struct ttm_registry *registry, struct ttm_directory *directory)
+bool ttm_registry_tidy(struct ttm_directory *directory)
 {
-	(void)registry;
 	/* pairs(directory-released): acquire, with
 	 * ttm_registry_release_directory */
 	if (!ttm_load_acquire(&directory->released))
@@ -284,7 +282,7 @@ static void registry_empty(struct ttm_registry *registry)
 		directory = next) {
 		next = ttm_registry_next_directory(registry, directory);
 		ttm_registry_release_directory(directory);
-		ttm_registry_tidy(registry, directory);
+		ttm_registry_tidy(directory);
 	}
 	ttm_registry_set_markers(registry, NULL);
 	rcu_read_unlock();

@@ -94,8 +94,7 @@ bool ttm_directory_is_gone(const struct ttm_directory *directory);
  * Takes one directory out that has been released; false: not released. It is
  * closed and freed when nobody can be looking at it any more.
  */
-bool ttm_registry_tidy(
-	struct ttm_registry *registry, struct ttm_directory *directory);
+bool ttm_registry_tidy(struct ttm_directory *directory);
 
 /* The first one, the one after, NULL: no more. Under rcu_read_lock(). */
 struct ttm_directory *ttm_registry_first_directory(

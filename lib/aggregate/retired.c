@@ -16,7 +16,6 @@
 #define BROKEN_FILE TTM_RETIRED_FILE ".broken"
 /* Far above what is kept: beyond it the file cannot be ours. */
 #define FILE_SIZE_MAX (192ull << 20)
-#define ROWS_MAX (1u << 24)
 /* Whoever has the file may replace it at any moment, but not all the time. */
 #define OPEN_TRIES 8u
 
@@ -30,11 +29,24 @@ struct ttm_retired {
 
 /* -- entries ------------------------------------------------------------------- */
 
+/*
+ * A process has what ttm_retirement_entry() can write of one. The base has a share for
+ * each chip that dropped ones were on: the size of the file is their only limit.
+ */
 static bool lens_are_sane(const struct ttm_retired_head *head)
 {
-	return head->shares_len <= TTM_ROWS_MAX &&
-		head->names_len <= ROWS_MAX && head->marks_len <= ROWS_MAX &&
-		head->failures_len <= ROWS_MAX && head->objects_len <= ROWS_MAX;
+	switch (head->kind) {
+	case TTM_RETIRED_PROCESS:
+		return head->shares_len <= TTM_DEVICES_MAX &&
+			head->names_len <= TTM_NAMES_MAX &&
+			head->marks_len <= TTM_MARKS_KEPT &&
+			head->failures_len <= TTM_FAILURES_KEPT &&
+			head->objects_len <= TTM_SURVIVORS_MAX;
+	case TTM_RETIRED_BASE:
+		return !head->names_len && !head->marks_len &&
+			!head->failures_len && !head->objects_len;
+	}
+	return false;
 }
 
 static uint64_t entry_size(const struct ttm_retired_head *head)
@@ -133,7 +145,21 @@ static int bytes_write(int fd, uint64_t off, const void *bytes, size_t size)
 	return 0;
 }
 
-/* -ENODATA: there is no whole entry at this place. */
+/*
+ * What a killed ttmemd had begun: all but its magic may be there, and nothing behind
+ * it. Else it is one of which the magic was lost.
+ */
+static bool entry_is_unfinished(
+	int fd, uint64_t off, const struct ttm_retired_head *head)
+{
+	struct stat st;
+
+	return head->magic == 0 && fstat(fd, &st) == 0 &&
+		((uint64_t)st.st_size <= off ||
+			(uint64_t)st.st_size - off <= head->size);
+}
+
+/* -ENODATA: there is no whole entry at this place, and none behind it. */
 static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 {
 	struct ttm_retired_head head, *block;
@@ -142,13 +168,10 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 	if (r)
 		return r;
 	if (head.magic != TTM_RETIRED_MAGIC)
-		return -ENODATA;
-	if (head.version != TTM_RETIRED_VERSION)
-		return -EPROTONOSUPPORT;
-	if (!lens_are_sane(&head) || head.size != entry_size(&head) ||
-		head.size > FILE_SIZE_MAX ||
-		(head.kind != TTM_RETIRED_PROCESS &&
-			head.kind != TTM_RETIRED_BASE))
+		return entry_is_unfinished(fd, off, &head) ? -ENODATA : -EPROTO;
+	/* What another version wrote is none: it is kept aside, and counted. */
+	if (head.version != TTM_RETIRED_VERSION || !lens_are_sane(&head) ||
+		head.size != entry_size(&head) || head.size > FILE_SIZE_MAX)
 		return -EPROTO;
 	block = malloc(head.size);
 	if (!block)
@@ -253,6 +276,36 @@ static int file_open_or_make(int directory_fd, uint32_t uid)
 	return fd;
 }
 
+/*
+ * Its owner may remove the file while it is open, and another ttmemd may have made the
+ * next one: whatever goes into this one is found by nobody. Where the directory itself
+ * was removed there is no other place.
+ */
+static bool file_is_lost(const struct ttm_retired *retired)
+{
+	struct stat st;
+
+	return !file_is_current(retired->directory_fd, retired->fd) &&
+		fstat(retired->directory_fd, &st) == 0 && st.st_nlink != 0;
+}
+
+/*
+ * Judged before it is locked: behind the name may be a link to anybody's file. -EAGAIN:
+ * it is not the one of that name any more, and whatever was found is of no interest.
+ */
+static int file_claim(int directory_fd, int fd, uint32_t uid)
+{
+	int r = file_check(fd, uid);
+
+	if (!file_is_current(directory_fd, fd))
+		return -EAGAIN;
+	if (!r)
+		r = file_lock(fd);
+	if (!r && !file_is_current(directory_fd, fd))
+		r = -EAGAIN;
+	return r;
+}
+
 static int file_open(int directory_fd, uint32_t uid)
 {
 	unsigned tries;
@@ -264,11 +317,7 @@ static int file_open(int directory_fd, uint32_t uid)
 			continue; /* another one made it at that moment */
 		if (fd < 0)
 			return fd;
-		r = file_lock(fd);
-		if (!r && file_is_current(directory_fd, fd))
-			r = file_check(fd, uid);
-		else if (!r)
-			r = -EAGAIN;
+		r = file_claim(directory_fd, fd, uid);
 		if (!r)
 			return fd;
 		close(fd);
@@ -339,16 +388,20 @@ uint64_t ttm_retired_bytes(const struct ttm_retired *retired)
 int ttm_retired_commit(
 	struct ttm_retired *retired, struct ttm_retired_entry *entry)
 {
-	int r = entry_append(retired->fd, retired->end, entry);
+	int r, cut;
 
-	if (r < 0) {
-		/* Give back what it took: the filesystem may be full. */
-		if (ftruncate(retired->fd, (off_t)retired->end) < 0)
-			return r;
-		return r;
+	if (file_is_lost(retired))
+		return -ESTALE;
+	r = entry_append(retired->fd, retired->end, entry);
+	if (!r) {
+		retired->end += entry->head->size;
+		return 0;
 	}
-	retired->end += entry->head->size;
-	return 0;
+	/* Give back what it took: the filesystem may be full. What stays all the
+	 * same is written over by the next one. */
+	cut = ftruncate(retired->fd, (off_t)retired->end);
+	(void)cut;
+	return r;
 }
 
 static int entries_copy(struct ttm_retired *retired, int to, uint64_t at,
@@ -402,6 +455,8 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	int directory = retired->directory_fd, fd, r;
 	uint64_t end = 0;
 
+	if (file_is_lost(retired))
+		return -ESTALE;
 	fd = file_make(directory, NEW_FILE, retired->uid);
 	if (fd < 0)
 		return fd;
@@ -411,8 +466,9 @@ int ttm_retired_compact(struct ttm_retired *retired,
 	if (!r)
 		r = entries_copy(
 			retired, fd, base->head->size, keep, context, &end);
+	/* That took a while, and what another made is not ours to replace. */
 	if (!r)
-		r = file_replace(retired);
+		r = file_is_lost(retired) ? -ESTALE : file_replace(retired);
 	if (r) {
 		close(fd);
 		unlinkat(directory, NEW_FILE, 0);

@@ -84,17 +84,20 @@ struct ttm_retired;
 /*
  * Opens the file in a directory, made if need be for its owner. `loaded` gets each
  * entry in its order, which it may keep no part of. An incomplete last entry is
- * cut off. From an entry on that is none, nothing is loaded, and *ret_broken is set:
- * the caller should put the file right with ttm_retired_compact(). Returns 0,
- * -EPERM (somebody else's file, or not a file), -EPROTONOSUPPORT (of a newer
- * ttmemd), -EBUSY (another ttmemd has it open), -ENOMEM, ...
+ * cut off. From an entry on that is none, or another version's, nothing is loaded,
+ * and *ret_broken is set: the caller should put the file right with
+ * ttm_retired_compact(). Returns 0, -EPERM (somebody else's file, or not a file),
+ * -EBUSY (another ttmemd has it open), -ENOMEM, ...
  */
 int ttm_retired_open(int directory_fd, uint32_t uid,
 	void (*loaded)(void *context, const struct ttm_retired_entry *entry),
 	void *context, struct ttm_retired **ret_retired, bool *ret_broken);
 void ttm_retired_close(struct ttm_retired **retired);
 
-/* Appends. Once it has returned 0, the process is retired. */
+/*
+ * Appends. Once it has returned 0, the process is retired. Else a negative errno;
+ * -ESTALE: its owner removed the file, and it has to be opened anew.
+ */
 int ttm_retired_commit(
 	struct ttm_retired *retired, struct ttm_retired_entry *entry);
 
@@ -102,8 +105,8 @@ uint64_t ttm_retired_bytes(const struct ttm_retired *retired);
 
 /*
  * Replaces the file by one with `base`, and of the process entries those for which
- * `keep` says so, called in their order. 0 or a negative errno; then the file is as
- * it was.
+ * `keep` says so, called in their order. 0 or a negative errno, as above; then the
+ * file is as it was.
  */
 int ttm_retired_compact(struct ttm_retired *retired,
 	struct ttm_retired_entry *base,

@@ -32,7 +32,7 @@ struct ttm_retirees {
 	struct ttm_retiree_share *base; /* what the dropped ones did, by chip */
 	uint32_t base_len;
 	int error;
-	bool behind; /* the file has what there was no memory to show */
+	bool behind; /* the file has what is not shown, or is another one */
 };
 
 /* A retired process as rows, at the end of the list. Returns 0 or -ENOMEM. */
@@ -232,6 +232,7 @@ static int file_rewrite(struct ttm_retirees *retirees)
 	if (r)
 		return r;
 	r = ttm_retired_compact(retirees->file, &base, is_kept, &next);
+	retirees->behind |= r == -ESTALE;
 	ttm_retired_entry_free(&base);
 	return r;
 }
@@ -344,6 +345,7 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	if (r)
 		return r;
 	r = ttm_retired_commit(retirees->file, &entry);
+	retirees->behind |= r == -ESTALE;
 	if (!r) {
 		ttm_output_forget(output, process);
 		/* No memory to show it: it is in the file, to be read again. */

@@ -21,7 +21,10 @@ int ttm_retirees_open(struct ttm_output *output,
 	struct ttm_directory *directory, struct ttm_retirees **ret_retirees);
 void ttm_retirees_close(struct ttm_retirees **retirees);
 
-/* One could not be shown, and is in the file alone: they should be opened again. */
+/*
+ * One could not be shown, and is in the file alone, or its owner removed the file: they
+ * should be opened again.
+ */
 bool ttm_retirees_are_behind(const struct ttm_retirees *retirees);
 
 bool ttm_retirees_has(
@@ -30,7 +33,8 @@ bool ttm_retirees_has(
 /*
  * Retires a process after its last round: its entry is committed, then its rows
  * become those of a retired one. The process itself has none afterwards. Returns 0
- * or a negative errno; then nothing has changed.
+ * or a negative errno; then nothing has changed. -ESTALE: once they are opened again
+ * it can be.
  */
 int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	struct ttm_process *process, uint64_t now_ns);

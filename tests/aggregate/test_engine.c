@@ -25,7 +25,7 @@ static void test_a_directory_that_is_gone_stays_while_anything_is_in_it(void)
 	look();
 	look();
 	TEST_ASSERT_EQUAL_UINT64(1, directory->released);
-	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
+	TEST_ASSERT_TRUE(ttm_registry_tidy(directory));
 }
 
 /* Its file of retired ones could not be had, and now there is no place for one. */
@@ -51,7 +51,7 @@ static void test_a_process_of_a_removed_directory_ends_with_it(void)
 	TEST_ASSERT_EQUAL_UINT64(0, engine->retire_errors);
 	ttm_engine_directories(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	TEST_ASSERT_EQUAL_UINT64(1, directory->released);
-	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
+	TEST_ASSERT_TRUE(ttm_registry_tidy(directory));
 }
 
 static void test_one_chip_at_two_addresses_is_one_chip(void)

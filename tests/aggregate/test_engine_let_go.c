@@ -33,7 +33,7 @@ static void directory_lose(struct ttm_directory *directory)
 	TEST_ASSERT_EQUAL_UINT64(0, rows_shown(TTM_TABLE_PROCESSES));
 	ttm_engine_directories(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	TEST_ASSERT_EQUAL_UINT64(1, directory->released);
-	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directory));
+	TEST_ASSERT_TRUE(ttm_registry_tidy(directory));
 }
 
 static void test_who_was_let_go_goes_on_where_he_was(void)

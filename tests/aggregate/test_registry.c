@@ -166,9 +166,9 @@ static void test_directories_keep_their_order_and_go_when_released(void)
 		TEST_ASSERT_NOT_NULL(directories[i]);
 		ttm_registry_add_directory(registry, directories[i]);
 	}
-	TEST_ASSERT_FALSE(ttm_registry_tidy(registry, directories[1]));
+	TEST_ASSERT_FALSE(ttm_registry_tidy(directories[1]));
 	ttm_registry_release_directory(directories[1]);
-	TEST_ASSERT_TRUE(ttm_registry_tidy(registry, directories[1]));
+	TEST_ASSERT_TRUE(ttm_registry_tidy(directories[1]));
 	i = 0;
 	rcu_read_lock();
 	ttm_registry_for_each_directory(registry, directory)

@@ -204,7 +204,7 @@ static void test_a_torn_tail_of_any_length_is_cut_off(void)
 	pids_are("1 2 ");
 }
 
-/* Even between two pages of one write. */
+/* Even between two pages of one write. The last one is a word: it is not divided. */
 static void test_one_who_is_killed_at_any_byte_leaves_all_or_nothing(void)
 {
 	uint64_t bytes, size;
@@ -217,7 +217,8 @@ static void test_one_who_is_killed_at_any_byte_leaves_all_or_nothing(void)
 	commit(2, 0);
 	size = ttm_retired_bytes(file) - bytes;
 	ttm_retired_close(&file);
-	for (bytes = 0; bytes < size; bytes += bytes + 100 < size ? 29 : 1) {
+	for (bytes = 0; bytes <= size - sizeof(uint64_t);
+		bytes += bytes + 100 < size ? 29 : 1) {
 		file_cut(size);
 		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
 		pid = fork();
@@ -267,10 +268,7 @@ static void test_from_a_corrupted_entry_on_nothing_is_loaded(void)
 	commit(2, 0);
 	size = file_size(TTM_RETIRED_FILE);
 	commit(3, 0);
-	/* Its magic and its version apart: those mean something else. */
-	for (off = first + 8; off < size; off += off < first + 80 ? 1 : 41) {
-		if (off >= first + 24 && off < first + 28)
-			continue;
+	for (off = first; off < size; off += off < first + 80 ? 1 : 41) {
 		ttm_retired_close(&file);
 		byte_flip(TTM_RETIRED_FILE, off);
 		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
@@ -280,6 +278,44 @@ static void test_from_a_corrupted_entry_on_nothing_is_loaded(void)
 	}
 	file_reopen();
 	pids_are("1 2 3 ");
+}
+
+static void bytes_clear(off_t off, size_t size)
+{
+	static const char zeros[80];
+	int fd = openat(directory, TTM_RETIRED_FILE, O_RDWR | O_CLOEXEC);
+
+	TEST_ASSERT_EQUAL_INT64(size, pwrite(fd, zeros, size, off));
+	close(fd);
+}
+
+/* Who is killed leaves nothing behind what he had begun. */
+static void test_an_entry_without_magic_is_unfinished_only_at_the_end(void)
+{
+	off_t first, second;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file_size(TTM_RETIRED_FILE);
+	commit(2, 0);
+	second = file_size(TTM_RETIRED_FILE);
+	commit(3, 0);
+	ttm_retired_close(&file);
+	bytes_clear(second, 8);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_FALSE(broken);
+	pids_are("1 2 ");
+	commit(3, 0);
+	ttm_retired_close(&file);
+	bytes_clear(first, 8);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	pids_are("1 ");
+	ttm_retired_close(&file);
+	bytes_clear(first, 80); /* its size, too */
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_TRUE(broken);
+	pids_are("1 ");
 }
 
 static void test_a_broken_file_is_put_right_by_rewriting_it(void)
@@ -310,18 +346,40 @@ static void test_a_broken_file_is_put_right_by_rewriting_it(void)
 	TEST_ASSERT_EQUAL_UINT64(7, dropped);
 }
 
-static void test_the_file_of_a_newer_version_is_left_alone(void)
+/* Older or newer: nobody here can read it, and processes go on to end. */
+static void test_what_another_version_wrote_is_kept_aside(void)
 {
+	static const uint32_t versions[] = { TTM_RETIRED_VERSION - 1,
+		TTM_RETIRED_VERSION + 1 };
+	unsigned i;
 	off_t size;
+	int fd;
 
-	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
-	commit(1, 0);
-	size = file_size(TTM_RETIRED_FILE);
-	ttm_retired_close(&file);
-	byte_flip(TTM_RETIRED_FILE, 24);
-	TEST_ASSERT_EQUAL_INT(-EPROTONOSUPPORT, file_open(geteuid()));
-	TEST_ASSERT_NULL(file);
-	TEST_ASSERT_EQUAL_INT64(size, file_size(TTM_RETIRED_FILE));
+	for (i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+		commit(1, i);
+		ttm_retired_close(&file);
+		fd = openat(directory, TTM_RETIRED_FILE, O_RDWR | O_CLOEXEC);
+		TEST_ASSERT_EQUAL_INT64(sizeof(versions[i]),
+			pwrite(fd, &versions[i], sizeof(versions[i]),
+				offsetof(struct ttm_retired_head, version)));
+		close(fd);
+		size = file_size(TTM_RETIRED_FILE);
+		TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+		TEST_ASSERT_TRUE(broken);
+		pids_are("");
+		TEST_ASSERT_EQUAL_INT(0, compact(1, NULL));
+		TEST_ASSERT_EQUAL_INT64(
+			size, file_size(TTM_RETIRED_FILE ".broken"));
+		commit(2, 0);
+		file_reopen();
+		TEST_ASSERT_FALSE(broken);
+		pids_are("2 ");
+		TEST_ASSERT_EQUAL_UINT64(1, dropped);
+		ttm_retired_close(&file);
+		TEST_ASSERT_EQUAL_INT(
+			0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	}
 }
 
 /* A head that tells of more than there is costs no memory. */
@@ -341,6 +399,73 @@ static void test_lengths_that_cannot_be_are_refused(void)
 	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
 	TEST_ASSERT_TRUE(broken);
 	pids_are("");
+}
+
+/* What a retirement can have at most. */
+static const struct ttm_retired_head most = {
+	.kind = TTM_RETIRED_PROCESS,
+	.shares_len = TTM_DEVICES_MAX,
+	.names_len = TTM_NAMES_MAX,
+	.marks_len = TTM_MARKS_KEPT,
+	.failures_len = TTM_FAILURES_KEPT,
+	.objects_len = TTM_SURVIVORS_MAX,
+};
+
+/* As the only entry of a file: whether it is taken for one. */
+static bool is_taken(const struct ttm_retired_head *lens)
+{
+	struct ttm_retired_entry entry;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_entry_new(lens, &entry));
+	TEST_ASSERT_EQUAL_INT(0, ttm_retired_commit(file, &entry));
+	ttm_retired_entry_free(&entry);
+	file_reopen();
+	ttm_retired_close(&file);
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	return !broken;
+}
+
+static void test_the_largest_retirement_is_loaded_and_no_larger_one(void)
+{
+	struct ttm_retired_head lens = most;
+
+	TEST_ASSERT_TRUE(is_taken(&lens));
+	TEST_ASSERT_EQUAL_UINT(1, pids_len);
+	lens.shares_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.names_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.marks_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.failures_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens = most;
+	lens.objects_len++;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+}
+
+/* Of all the chips that dropped ones were on. */
+static void test_a_base_has_any_number_of_shares_and_nothing_else(void)
+{
+	struct ttm_retired_head lens = { .kind = TTM_RETIRED_BASE,
+		.shares_len = 10 * TTM_DEVICES_MAX };
+
+	TEST_ASSERT_TRUE(is_taken(&lens));
+	lens.names_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.names_len = 0;
+	lens.marks_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.marks_len = 0;
+	lens.failures_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
+	lens.failures_len = 0;
+	lens.objects_len = 1;
+	TEST_ASSERT_FALSE(is_taken(&lens));
 }
 
 /* -- what is no file of ours ---------------------------------------------------- */
@@ -369,6 +494,22 @@ static void test_links_pipes_and_writable_files_are_refused(void)
 	TEST_ASSERT_EQUAL_INT(0, fchmod(fd, 0620));
 	TEST_ASSERT_EQUAL_INT(
 		0, renameat(directory, "other", directory, TTM_RETIRED_FILE));
+	is_refused();
+	close(fd);
+}
+
+/* With a link, any file of that filesystem could else be locked for a moment. */
+static void test_a_file_that_is_refused_is_not_locked(void)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+	};
+	int fd = openat(directory, "other", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	TEST_ASSERT_EQUAL_INT(
+		0, linkat(directory, "other", directory, TTM_RETIRED_FILE, 0));
+	/* Who tried to would find it busy. */
+	TEST_ASSERT_EQUAL_INT(0, fcntl(fd, F_OFD_SETLK, &lock));
 	is_refused();
 	close(fd);
 }
@@ -463,6 +604,59 @@ static void test_what_a_killed_compaction_left_is_in_nobodys_way(void)
 	pids_are("1 ");
 }
 
+/* -- a file whose owner removed it --------------------------------------------- */
+
+static void test_a_file_that_was_removed_takes_no_more(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, commit(1, 0));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, commit(2, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, compact(1, NULL));
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE));
+	TEST_ASSERT_EQUAL_INT64(-1, file_size(TTM_RETIRED_FILE ".new"));
+	file_reopen();
+	TEST_ASSERT_EQUAL_INT(0, commit(2, 0));
+	file_reopen();
+	pids_are("2 ");
+}
+
+/* Another ttmemd serves the directory by now. */
+static void test_a_file_that_another_made_meanwhile_is_not_replaced(void)
+{
+	struct ttm_retired *first;
+
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(1, 0);
+	first = file;
+	TEST_ASSERT_EQUAL_INT(0,
+		renameat(directory, TTM_RETIRED_FILE, directory, "elsewhere"));
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	commit(2, 0);
+	ttm_retired_close(&file);
+	file = first;
+	TEST_ASSERT_EQUAL_INT(-ESTALE, compact(1, NULL));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, commit(3, 0));
+	file_reopen();
+	pids_are("2 ");
+}
+
+/* Nobody could make another: who ended there is shown until the last one has. */
+static void test_a_file_that_went_with_its_directory_goes_on(void)
+{
+	int above = directory;
+
+	TEST_ASSERT_EQUAL_INT(0, mkdirat(above, "removed", 0700));
+	directory = openat(above, "removed", O_RDONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(0, file_open(geteuid()));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(above, "removed", AT_REMOVEDIR));
+	TEST_ASSERT_EQUAL_INT(0, commit(1, 0));
+	ttm_retired_close(&file);
+	close(directory);
+	directory = above;
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -471,14 +665,21 @@ int main(void)
 	RUN_TEST(test_one_who_is_killed_at_any_byte_leaves_all_or_nothing);
 	RUN_TEST(test_a_full_filesystem_takes_nothing_away);
 	RUN_TEST(test_from_a_corrupted_entry_on_nothing_is_loaded);
+	RUN_TEST(test_an_entry_without_magic_is_unfinished_only_at_the_end);
 	RUN_TEST(test_a_broken_file_is_put_right_by_rewriting_it);
-	RUN_TEST(test_the_file_of_a_newer_version_is_left_alone);
+	RUN_TEST(test_what_another_version_wrote_is_kept_aside);
 	RUN_TEST(test_lengths_that_cannot_be_are_refused);
+	RUN_TEST(test_the_largest_retirement_is_loaded_and_no_larger_one);
+	RUN_TEST(test_a_base_has_any_number_of_shares_and_nothing_else);
 	RUN_TEST(test_links_pipes_and_writable_files_are_refused);
+	RUN_TEST(test_a_file_that_is_refused_is_not_locked);
 	RUN_TEST(test_somebody_elses_file_is_refused);
 	RUN_TEST(test_root_makes_it_for_its_owner);
 	RUN_TEST(test_compaction_keeps_what_it_is_told_to_keep);
 	RUN_TEST(test_a_compaction_without_room_changes_nothing);
 	RUN_TEST(test_what_a_killed_compaction_left_is_in_nobodys_way);
+	RUN_TEST(test_a_file_that_was_removed_takes_no_more);
+	RUN_TEST(test_a_file_that_another_made_meanwhile_is_not_replaced);
+	RUN_TEST(test_a_file_that_went_with_its_directory_goes_on);
 	return UNITY_END();
 }

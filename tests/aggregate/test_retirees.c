@@ -365,6 +365,19 @@ static void test_without_room_nothing_is_dropped(void)
 	flows_are(&flows);
 }
 
+static void test_a_file_that_was_removed_is_not_rewritten(void)
+{
+	struct flows flows;
+
+	many(2400);
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	flows = flows_now();
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory.fd, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE, ttm_retirees_trim(retirees, &output));
+	TEST_ASSERT_TRUE(ttm_retirees_are_behind(retirees));
+	flows_are(&flows);
+}
+
 static void test_those_that_left_nothing_are_dropped_first(void)
 {
 	struct ttm_retired *file = file_open();
@@ -426,6 +439,38 @@ static void test_one_uuid_twice_is_kept_apart(void)
 	TEST_ASSERT_EQUAL_UINT64(1024, described().retired);
 }
 
+/* Its owner removed it: who ended before went with it, who ends now is in a new one. */
+static void test_who_ends_after_the_file_was_removed_is_in_the_next_one(void)
+{
+	uint64_t uuid[2] = { 1, 0 };
+	struct drained drained;
+	struct flows flows;
+
+	many(1);
+	everything();
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	TEST_ASSERT_FALSE(ttm_retirees_are_behind(retirees));
+	process_open(&drained);
+	TEST_ASSERT_EQUAL_INT(0, unlinkat(directory.fd, TTM_RETIRED_FILE, 0));
+	TEST_ASSERT_EQUAL_INT(-ESTALE,
+		ttm_retirees_add(retirees, &output, drained.process, 1));
+	TEST_ASSERT_TRUE(drained.process->row != 0);
+	TEST_ASSERT_TRUE(ttm_retirees_are_behind(retirees));
+	ttm_retirees_forget(retirees, &output);
+	ttm_retirees_close(&retirees);
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	flows = flows_now();
+	TEST_ASSERT_EQUAL_INT(
+		0, ttm_retirees_add(retirees, &output, drained.process, 1));
+	restart();
+	flows_are(&flows);
+	TEST_ASSERT_EQUAL_UINT64(1, described().retired);
+	TEST_ASSERT_TRUE(
+		ttm_retirees_has(retirees, drained.attached.header.uuid));
+	TEST_ASSERT_FALSE(ttm_retirees_has(retirees, (const uint8_t *)uuid));
+	drained_close(&drained);
+}
+
 /* -- broken files and other identities ------------------------------------------- */
 
 static void test_a_file_that_cannot_be_loaded_counts_for_nothing(void)
@@ -460,6 +505,33 @@ static void test_a_file_that_cannot_be_loaded_counts_for_nothing(void)
 	flows_are(&flows);
 	/* That something was behind the break is told. */
 	TEST_ASSERT_EQUAL_UINT64(1, described().dropped_processes);
+}
+
+/* After an upgrade, or back: leak checks know, and the next one is retired. */
+static void test_the_file_of_another_version_is_one_that_was_dropped(void)
+{
+	uint32_t version = TTM_RETIRED_VERSION + 1;
+	struct drained drained;
+	unsigned i;
+	int fd;
+
+	everything();
+	many(20);
+	fd = openat(directory.fd, TTM_RETIRED_FILE, O_WRONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT64(sizeof(version),
+		pwrite(fd, &version, sizeof(version),
+			offsetof(struct ttm_retired_head, version)));
+	close(fd);
+	TEST_ASSERT_EQUAL_INT(0, retirees_open());
+	process_open(&drained);
+	TEST_ASSERT_EQUAL_INT(
+		0, ttm_retirees_add(retirees, &output, drained.process, 1));
+	drained_close(&drained);
+	for (i = 0; i < 2; i++) {
+		TEST_ASSERT_EQUAL_UINT64(1, described().retired);
+		TEST_ASSERT_EQUAL_UINT64(1, described().dropped_processes);
+		restart();
+	}
 }
 
 static void test_what_was_dropped_follows_its_chip(void)
@@ -556,10 +628,13 @@ int main(void)
 	RUN_TEST(test_survivors_beyond_the_cap_are_counted);
 	RUN_TEST(test_dropping_the_oldest_keeps_the_sums);
 	RUN_TEST(test_without_room_nothing_is_dropped);
+	RUN_TEST(test_a_file_that_was_removed_is_not_rewritten);
 	RUN_TEST(test_those_that_left_nothing_are_dropped_first);
 	RUN_TEST(test_what_was_left_is_counted_when_it_is_dropped);
 	RUN_TEST(test_one_uuid_twice_is_kept_apart);
+	RUN_TEST(test_who_ends_after_the_file_was_removed_is_in_the_next_one);
 	RUN_TEST(test_a_file_that_cannot_be_loaded_counts_for_nothing);
+	RUN_TEST(test_the_file_of_another_version_is_one_that_was_dropped);
 	RUN_TEST(test_what_was_dropped_follows_its_chip);
 	RUN_TEST(test_who_told_the_chip_stays_there_when_dropped);
 	return UNITY_END();

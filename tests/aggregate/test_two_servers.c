@@ -136,6 +136,88 @@ static void test_who_ends_is_retired_once_though_two_serve(void)
 	close(directory_fd);
 }
 
+static uint64_t live_bytes(void)
+{
+	const struct ttm_chip *chip;
+	uint64_t sum = 0;
+
+	for (chip = engine->output.chips.first; chip; chip = chip->next)
+		sum += chip->total.figures[TTMEM_FIGURE_DRAM].live_bytes;
+	return sum;
+}
+
+/* Each is either retired or live, and those that the file has are retired. */
+static void each_is_shown_once(uint64_t retired)
+{
+	TEST_ASSERT_EQUAL_UINT64(retired, retired_shown(&servers[1]));
+	TEST_ASSERT_EQUAL_UINT64(PROCESSES, rows_shown(TTM_TABLE_PROCESSES));
+	TEST_ASSERT_EQUAL_UINT64(PROCESSES, rows_shown(TTM_TABLE_SHARES));
+	TEST_ASSERT_EQUAL_UINT64((PROCESSES - retired) * 100, live_bytes());
+	TEST_ASSERT_EQUAL_UINT64(PROCESSES - retired, engine->attached);
+}
+
+/* The second has not seen them end when the file is its own. */
+static void test_who_was_retired_by_the_other_is_not_live_as_well(void)
+{
+	both_serve();
+	sees_dead(&servers[0], 0);
+	sees_dead(&servers[0], 1);
+	server_use(&servers[0]);
+	engine_end();
+	server_use(&servers[1]);
+	look();
+	each_is_shown_once(2);
+	look();
+	each_is_shown_once(2);
+}
+
+/* The owner removed the file of the first, and the second has made the next one. */
+static void test_who_is_in_the_next_file_is_not_live_as_well(void)
+{
+	both_serve();
+	sees_dead(&servers[0], 0);
+	TEST_ASSERT_EQUAL_INT(
+		0, unlinkat(servers[0].directory->fd, TTM_RETIRED_FILE, 0));
+	server_use(&servers[1]);
+	look();
+	sees_dead(&servers[1], 1);
+	TEST_ASSERT_EQUAL_UINT64(1, retired_shown(&servers[1]));
+	/* Its own is of no use any more, and the other's not to be had. */
+	sees_dead(&servers[0], 2);
+	look();
+	TEST_ASSERT_NULL(servers[0].directory->retirees);
+	server_use(&servers[1]);
+	engine_end();
+	server_use(&servers[0]);
+	look();
+	look();
+	/* Who ended before that went with the file. */
+	TEST_ASSERT_EQUAL_UINT64(2, retired_shown(&servers[0]));
+	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_PROCESSES));
+	TEST_ASSERT_EQUAL_UINT64(0, live_bytes());
+	TEST_ASSERT_EQUAL_UINT64(0, engine->attached);
+}
+
+static char said[512];
+
+static void hear(int priority, const char *text)
+{
+	(void)priority;
+	snprintf(said, sizeof(said), "%s", text);
+}
+
+static void test_who_cannot_be_retired_is_told_with_the_reason(void)
+{
+	both_serve();
+	servers[1].engine->config.log = hear;
+	sees_dead(&servers[1], 0);
+	TEST_ASSERT_NOT_NULL(strstr(said, "cannot retire process"));
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, strerror(EBUSY)), said);
+	server_use(&servers[0]);
+	engine_end();
+	server_use(&servers[1]);
+}
+
 /* What it had begun when the other came is not cut off. */
 static void test_nobody_opens_what_another_has_open(void)
 {
@@ -165,6 +247,9 @@ int main(void)
 	rcu_register_thread();
 	UNITY_BEGIN();
 	RUN_TEST(test_who_ends_is_retired_once_though_two_serve);
+	RUN_TEST(test_who_was_retired_by_the_other_is_not_live_as_well);
+	RUN_TEST(test_who_is_in_the_next_file_is_not_live_as_well);
+	RUN_TEST(test_who_cannot_be_retired_is_told_with_the_reason);
 	RUN_TEST(test_nobody_opens_what_another_has_open);
 	failed = UNITY_END();
 	rcu_unregister_thread();

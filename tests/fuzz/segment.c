@@ -162,7 +162,7 @@ static void phase_next(void)
 		now.directory->gone = 1;
 		break;
 	case PHASE_LEAVING:
-		ttm_registry_tidy(host.registry, now.directory);
+		ttm_registry_tidy(now.directory);
 		now.directory = NULL;
 		phase = PHASE_END;
 		if ((now.input.flags & FLAG_SERVED) &&
@@ -178,7 +178,7 @@ static void phase_next(void)
 		break;
 	default:
 		if (now.directory)
-			ttm_registry_tidy(host.registry, now.directory);
+			ttm_registry_tidy(now.directory);
 		now.directory = NULL;
 		phase = PHASE_END;
 		break;

@@ -457,6 +457,31 @@ def check_retired_once(place):
     serve.expect('segments', segments(place), [])
 
 
+def check_retired_removed_while_ttmemd_runs(place):
+    """Its owner tidied up: whoever ends from then on is known to the next one."""
+    server = place.serve()
+    path = f'{place.base}/ttmem-{os.getuid()}/retired'
+    before = place.run(LEAVES)
+    kill(before)
+    place.settled('before', before, options=('--objects',),
+                  look=lambda s: has_left(s, before.pid))
+    os.unlink(path)
+    load = place.run(LEAVES)
+    kill(load)
+
+    def look(snapshot):
+        has_left(snapshot, load.pid)
+        serve.expect('retired', retired_in_all(snapshot), 1)
+        serve.expect('errors', snapshot['health']['retire_errors'], 0)
+    place.settled('in the new file', load, options=('--objects',), look=look)
+    serve.wait_for('segments', lambda: serve.expect(
+        'segments', segments(place), []))
+    server.stop(signal.SIGKILL)
+    place.serve()
+    place.settled('after', load, options=('--objects',), look=look)
+    serve.expect('said', 'cannot retire' in server.said(), False)
+
+
 CHECKS = [f for n, f in list(globals().items()) if n.startswith('check_')]
 
 if __name__ == '__main__':
