@@ -164,6 +164,7 @@ static struct ttm_chip *chip_new(struct ttm_chips *chips,
 	for (end = &chips->first; *end; end = &(*end)->next)
 		;
 	*end = chip;
+	chips->len++;
 	chips->identities_changed = true;
 	return chip;
 }
@@ -199,8 +200,13 @@ static void chip_learn(struct ttm_chips *chips, struct ttm_chip *chip,
 struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 	const struct ttm_device_facts *facts, uint64_t logical)
 {
-	struct ttm_chip *chip = chip_obtain(chips, facts, logical);
+	static const struct ttm_device_facts none;
+	struct ttm_chip *chip;
 
+	/* Nothing is learnt of what may be many. */
+	if (chips->len >= TTM_CHIPS_MOST && !chip_find(chips, facts, logical))
+		return chip_obtain(chips, &none, TTMEM_UNKNOWN);
+	chip = chip_obtain(chips, facts, logical);
 	if (!chip)
 		return NULL;
 	chip_learn(chips, chip, facts);
@@ -371,6 +377,7 @@ static void unused_drop(struct ttm_chips *chips)
 			continue;
 		}
 		unused--;
+		chips->len--;
 		*at = chip->next;
 		/* Whoever tells its address alone may mean another one now. */
 		chips->identities_changed = true;

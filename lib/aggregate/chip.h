@@ -49,8 +49,12 @@ struct ttm_chip {
 	uint64_t rate_free_bytes;
 };
 
+/* That processes tell of; no host has so many. */
+#define TTM_CHIPS_MOST 256u
+
 struct ttm_chips {
 	struct ttm_chip *first;
+	uint32_t len;
 	struct ttm_image *image;
 	bool identities_changed; /* parts may belong to other chips now */
 	bool past_moved;         /* from one chip to another, since the cut */
@@ -61,7 +65,12 @@ struct ttm_chips {
 
 void ttm_chips_free(struct ttm_chips *chips);
 
-/* The chip that these facts mean, made if there is none. NULL: no memory. */
+/*
+ * The chip that these facts mean, made if there is none. Where there are too many already
+ * it is one for all further ones, without an identity or a number: nobody shall fill
+ * our memory by making up chips. Those that the driver has are found all the same, see
+ * ttm_chip_see(). NULL: no memory.
+ */
 struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
 	const struct ttm_device_facts *facts, uint64_t logical);
 

@@ -477,7 +477,9 @@ static void chip_look_share(
 static void chip_look_end(struct chip_look *look)
 {
 	look->chip->shares_changed = false;
-	if (look->logical != TTMEM_UNKNOWN)
+	/* Who is known by his number has it, or is one of many: ttm_chip_get() */
+	if (look->logical != TTMEM_UNKNOWN &&
+		look->chip->total.identity != TTM_IDENTITY_LOGICAL)
 		look->chip->total.logical = look->logical;
 }
 

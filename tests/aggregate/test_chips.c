@@ -105,6 +105,34 @@ static struct ttm_chip *see(
 	return ttm_chip_see(&chips, &facts);
 }
 
+/* Whoever makes up chips does not take away those that there are. */
+static void test_beyond_a_limit_all_are_one(void)
+{
+	struct ttm_chip *rest, *place = NULL;
+	uint32_t i;
+
+	for (i = 0; i < TTM_CHIPS_MOST; i++)
+		get(i, NOTHING, i);
+	rest = get(1000, 7, 0);
+	TEST_ASSERT_TRUE(get(1001, NOTHING, 1) == rest);
+	TEST_ASSERT_TRUE(get(NOTHING, 8, 2) == rest);
+	TEST_ASSERT_TRUE(get(NOTHING, NOTHING, 3) == rest);
+	TEST_ASSERT_EQUAL_UINT(TTM_CHIPS_MOST + 1, chips_len());
+	TEST_ASSERT_EQUAL_UINT64(TTM_IDENTITY_LOGICAL, rest->total.identity);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, rest->total.logical);
+	TEST_ASSERT_EQUAL_HEX64(0, rest->total.facts.known);
+	TEST_ASSERT_TRUE(get(17, NOTHING, 0) != rest);
+	ttm_chip_point(&place, see(1002, 9, "n150"));
+	TEST_ASSERT_TRUE(get(1002, NOTHING, 0) == place);
+	/* Nobody uses them: 64 stay, and there is room again. */
+	ttm_chips_publish(&chips);
+	TEST_ASSERT_EQUAL_UINT(chips.len, chips_len());
+	TEST_ASSERT_TRUE(chips.len < TTM_CHIPS_MOST);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTM_IDENTITY_CHIP, get(1000, 7, 0)->total.identity);
+	ttm_chip_point(&place, NULL);
+}
+
 static void test_a_device_of_the_driver_goes_with_it(void)
 {
 	struct ttm_chip *chip = see(1, 7, "n150"), *place = NULL;
@@ -309,6 +337,7 @@ int main(void)
 	RUN_TEST(test_a_logical_id_is_never_merged_with_a_chip_that_tells);
 	RUN_TEST(test_an_address_that_moves_is_noticed);
 	RUN_TEST(test_facts_add_up_and_the_latest_stands);
+	RUN_TEST(test_beyond_a_limit_all_are_one);
 	RUN_TEST(test_a_device_of_the_driver_goes_with_it);
 	RUN_TEST(test_what_a_process_told_of_stays);
 	RUN_TEST(test_the_driver_takes_nothing_back);
