@@ -55,7 +55,7 @@ struct ttm_engine {
 	uint64_t idle_looks;         /* that found nothing, of a sweep */
 	uint64_t idle_cost_ns;       /* of one of them */
 	uint64_t asleep_interval_ns; /* between looks at the long silent */
-	const struct ttm_markers *markers; /* as shown; only compared */
+	uint64_t markers_number;     /* of those shown, 0: none */
 	struct ttm_telemetry_rows *telemetry_rows;
 	uint64_t *marker_rows;
 	size_t marker_rows_len;
