@@ -40,7 +40,7 @@ struct ttm_engine {
 	uint64_t cut_published_ns; /* cut_ns that readers see */
 	bool settling; /* the next publication needs a cut: see process_settle */
 	uint64_t tick_ns;    /* of the last second's tick */
-	uint64_t slow_ns;    /* of the last look at directories and markers */
+	uint64_t slow_ns;    /* of the last look at directories */
 	uint64_t counted_ns; /* when processes of directories were counted */
 	int publish_error;   /* the last one, so that it is told once */
 	/*
