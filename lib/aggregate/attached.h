@@ -111,6 +111,7 @@ struct ttm_marker {
 /* All of them at one moment; replaced as a whole. */
 struct ttm_markers {
 	struct rcu_head rcu;
+	uint64_t number; /* another for each; an address may come again */
 	size_t len;
 	struct ttm_marker markers[];
 };

@@ -433,11 +433,12 @@ static uint64_t engine_round(struct ttm_engine *engine)
 	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
 		engine->slow_ns = now_ns;
 		ttm_engine_directories(engine, now_ns);
-		ttm_engine_markers(engine);
 		telemetry_show(engine, now_ns);
 		if (now_ns - engine->started_ns > TTM_LET_GO_CHIPS_NS)
 			ttm_let_go_release_chips(&engine->let_go);
 	}
+	/* A gate may wait for them; without new ones it is a comparison. */
+	ttm_engine_markers(engine);
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);
 	due = publish_due(engine);

@@ -243,11 +243,12 @@ void ttm_engine_markers(struct ttm_engine *engine)
 {
 	const struct ttm_markers *markers = ttm_registry_markers(
 		engine->config.registry);
+	uint64_t number = markers ? markers->number : 0;
 	size_t i;
 
-	if (markers == engine->markers)
+	if (number == engine->markers_number)
 		return;
-	engine->markers = markers;
+	engine->markers_number = number;
 	engine->output.changed = true;
 	markers_hide(engine);
 	if (!markers || !markers->len)

@@ -39,7 +39,7 @@ struct ttm_engine {
 	uint64_t cut_published_ns; /* cut_ns that readers see */
 	bool settling; /* the next publication needs a cut: see process_settle */
 	uint64_t tick_ns;    /* of the last second's tick */
-	uint64_t slow_ns;    /* of the last look at directories and markers */
+	uint64_t slow_ns;    /* of the last look at directories */
 	uint64_t counted_ns; /* when processes of directories were counted */
 	int publish_error;   /* the last one, so that it is told once */
 	/*
@@ -54,7 +54,7 @@ struct ttm_engine {
 	uint64_t idle_looks;         /* that found nothing, of a sweep */
 	uint64_t idle_cost_ns;       /* of one of them */
 	uint64_t asleep_interval_ns; /* between looks at the long silent */
-	const struct ttm_markers *markers; /* as shown; only compared */
+	uint64_t markers_number;     /* of those shown, 0: none */
 	struct ttm_telemetry_rows *telemetry_rows;
 	uint64_t *marker_rows;
 	size_t marker_rows_len;

@@ -223,6 +223,7 @@ void ttm_markers_end(struct ttm_watch *watch)
 		free(markers);
 		return;
 	}
+	markers->number = ++watch->markers_number;
 	ttm_registry_set_markers(watch->registry, markers);
 	watch->changed = true;
 }

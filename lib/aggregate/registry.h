@@ -109,7 +109,10 @@ struct ttm_directory *ttm_registry_next_directory(
 
 /* -- the rest ----------------------------------------------------------------- */
 
-/* Replaces them all; `markers` (from malloc) is the registry's, NULL is none. */
+/*
+ * Replaces them all; `markers` (from malloc) is the registry's, NULL is none. Its number
+ * is larger than of those before.
+ */
 void ttm_registry_set_markers(
 	struct ttm_registry *registry, struct ttm_markers *markers);
 

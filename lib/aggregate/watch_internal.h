@@ -77,6 +77,7 @@ struct ttm_watch {
 
 	struct ttm_markers *markers; /* being collected */
 	size_t markers_before;       /* when its directory began */
+	uint64_t markers_number;     /* of the last that were set */
 
 	int epoll_fd;
 	int stop_fd;

@@ -54,6 +54,37 @@ static void test_a_process_of_a_removed_directory_ends_with_it(void)
 	TEST_ASSERT_TRUE(ttm_registry_tidy(directory));
 }
 
+static uint32_t untracked_shown(void)
+{
+	const struct ttm_untracked_row *row;
+
+	look();
+	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_UNTRACKED));
+	row = ttm_image_at(engine->output.image, TTM_TABLE_UNTRACKED, 0);
+	return row->pid;
+}
+
+/* Between two looks the watch may free one set and get its memory for another. */
+static void test_markers_at_the_address_of_others_are_shown(void)
+{
+	struct ttm_markers *markers = calloc(
+		1, sizeof(*markers) + sizeof(markers->markers[0]));
+
+	TEST_ASSERT_NOT_NULL(markers);
+	markers->number = 1;
+	markers->len = 1;
+	markers->markers[0].directory = directory_add();
+	markers->markers[0].pid = 17;
+	ttm_registry_set_markers(registry, markers);
+	TEST_ASSERT_EQUAL_UINT32(17, untracked_shown());
+	markers->number = 3;
+	markers->markers[0].pid = 18;
+	TEST_ASSERT_EQUAL_UINT32(18, untracked_shown());
+	ttm_registry_set_markers(registry, NULL);
+	look();
+	TEST_ASSERT_EQUAL_UINT64(0, rows_shown(TTM_TABLE_UNTRACKED));
+}
+
 static void test_one_chip_at_two_addresses_is_one_chip(void)
 {
 	struct ttm_attached *attached;
@@ -346,6 +377,7 @@ int main(void)
 	rcu_register_thread();
 	UNITY_BEGIN();
 	RUN_TEST(test_a_directory_that_is_gone_stays_while_anything_is_in_it);
+	RUN_TEST(test_markers_at_the_address_of_others_are_shown);
 	RUN_TEST(test_one_chip_at_two_addresses_is_one_chip);
 	RUN_TEST(test_a_device_is_shown_once_it_is_told);
 	RUN_TEST(test_the_first_record_finds_what_was_told_before_it);

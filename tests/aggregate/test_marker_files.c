@@ -39,6 +39,18 @@ static size_t markers_len(void)
 	return len;
 }
 
+static uint64_t markers_number(void)
+{
+	const struct ttm_markers *markers;
+	uint64_t number;
+
+	rcu_read_lock();
+	markers = ttm_registry_markers(watching_registry);
+	number = markers ? markers->number : 0;
+	rcu_read_unlock();
+	return number;
+}
+
 /* The marker of that process; false: none. */
 static bool marker_get(uint32_t pid, struct ttm_marker *ret_marker)
 {
@@ -135,15 +147,19 @@ static void test_who_runs_and_who_has_ended(void)
 
 static void test_they_come_and_go(void)
 {
+	uint64_t number;
 	char path[200];
 
 	watching_start(TTM_MODE_USER);
 	TEST_ASSERT_EQUAL_UINT64(0, markers_len());
 	marker_make("u.2000000000.5.28.");
 	await(markers_len() == 1);
+	number = markers_number();
+	TEST_ASSERT_TRUE(number > 0);
 	snprintf(path, sizeof(path), "%s/u.2000000000.5.28.", user);
 	TEST_ASSERT_EQUAL_INT(0, unlink(path));
 	await(markers_len() == 0);
+	TEST_ASSERT_TRUE(markers_number() > number);
 }
 
 static void test_there_are_never_many(void)

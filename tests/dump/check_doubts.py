@@ -63,12 +63,25 @@ def check_incomplete(place):
 
 
 def check_untracked(place):
+    """ttmemd has not looked yet: that is waited for."""
+    place.serve()
+    dumps.busy(place)
+    orphans = ('--errors-for', 'orphaned')
+    gate(place, *orphans)
+    dumps.mark_untracked(place)
+    has(gate(place, *orphans, status=4), 'could not be tracked')
+
+
+def check_what_is_no_marker(place):
+    """ttmemd never tells of those: they are not waited for."""
     place.serve()
     left(place, CLEAN)
-    dumps.mark_untracked(place)
-    serve.wait_for('incomplete', lambda: serve.expect(
-        'status', run_status(place), 4))
-    has(gate(place, status=4), 'could not be tracked')
+    for name in ('u.', 'u.1.2.28', 'u.01.2.28.', 'u.1.2.0.', 'u.1.2.4096.',
+                 'u.1.2.28.A0', 'u.1.2.28.0', 'u.1.2.28.' + 17 * '61'):
+        with open(f'{place.base}/ttmem-{os.getuid()}/{name}', 'w',
+                  encoding='ascii'):
+            pass
+    gate(place)
 
 
 def check_unserved(place):
@@ -135,11 +148,20 @@ def check_zombie_is_waited_for(place):
 
 
 def check_system(place):
-    """Root's ttmemd is asked for, and only the user's own is there."""
+    """Root's ttmemd is asked for; the user's own is there alone, or has the
+    directory."""
     place.serve()
     left(place, CLEAN)
     gate(place)
     has(gate(place, '--system', status=3), 'never started')
+    if os.getuid() != 0:
+        return
+    serve.Server(place, ('--mode', 'system'))
+    serve.wait_for('both', lambda: has(run(
+        place, '--system', status=4).stdout, 'served by another ttmemd'))
+    # Of what the other lists it never tells: that is not waited for.
+    dumps.mark_untracked(place)
+    has_not(gate(place, '--system', status=4), 'does not know yet')
 
 
 def check_precedence(place):
@@ -147,10 +169,6 @@ def check_precedence(place):
     place.serve()
     left(place, LEAK)
     dumps.mark_untracked(place)
-    serve.wait_for('incomplete', lambda: has(
-        subprocess.run([dumps.PROGRAM, 'check'], env=place.environment(),
-                       capture_output=True, check=False,
-                       text=True).stdout, 'incomplete'))
     parts = {3: 'no data: there is no mark', 23: 'bytes leaked',
              5: 'limit exceeded', 4: 'data incomplete'}
     no_mark = ('--since', 'none', '--pid')
@@ -194,7 +212,7 @@ def check_files_that_fail(place):
 
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
-        check_no_data, check_incomplete, check_untracked, check_unserved,
-        check_dropped, check_nobody_of_that_name, check_right_after_the_end,
+        check_no_data, check_incomplete, check_untracked,
+        check_what_is_no_marker, check_unserved, check_dropped, check_nobody_of_that_name, check_right_after_the_end,
         check_zombie_is_waited_for, check_system, check_precedence,
         check_files_that_fail)))

@@ -179,6 +179,18 @@ def check_only_its_own(place):
     other.end()
 
 
+def check_untracked_of_a_moment(place):
+    """It may be gone before ttmemd sees that it was there."""
+    for number in range(20):
+        if number == 10:
+            place.serve()
+            dumps.busy(place)
+        has(gate(place, '--', 'sh', '-c',
+                 '"$@" && ! prlimit --fsize=1000 "$@"', 'sh',
+                 *load_of(place), status=4),
+            'could not be tracked: File too large')
+
+
 def check_ttmemd(place):
     done = run(place, 'run', '--ttmemd', '/none', '--', 'true', status=1)
     has(done.stderr, 'cannot start ttmemd: /none')
@@ -263,5 +275,5 @@ if __name__ == '__main__':
         check_orphans_of_a_killed_command, check_never_reported,
         check_daemons_are_waited_for, check_settle_bounds_the_wait,
         check_stdin_and_signals, check_environment, check_only_its_own,
-        check_ttmemd, check_inside_of_another, check_changed_environment,
-        check_options_of_the_gate)))
+        check_untracked_of_a_moment, check_ttmemd, check_inside_of_another,
+        check_changed_environment, check_options_of_the_gate)))

@@ -148,6 +148,14 @@ def mark_untracked(place):
         return path
 
 
+def busy(place):
+    """ttmemd has always something to do and publishes all the time, also before it
+    has looked for what is new. What is live then is somebody's who runs."""
+    place.popen([place.programs.load, '-q', '--rate', '1000', '--live', '10',
+                 '--seconds', '3600', '--dir', place.base])
+    place.sees('busy', lambda s: s.one('processes', state='reporting'))
+
+
 @contextlib.contextmanager
 def held_directory(place):
     """A directory of ours that comes after ttmemd, and is held by somebody else

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -26,6 +27,9 @@
 #define SLOT_WORDS 8u
 #define FIGURE_CB 5u
 #define FLAG_BORROWED 1u
+
+#define ERRNO_MOST 4095u
+#define RUN_ID_SIZE 16u
 
 #define UNFINISHED_S 60
 
@@ -298,4 +302,37 @@ bool dump_segment_is_dead(
 	}
 	close(fd);
 	return dead;
+}
+
+/* Two digits for each byte of it, up to the first that is 0. */
+static bool hex_is_of_run(const char *hex, const uint8_t *run_id)
+{
+	char wanted[2 * RUN_ID_SIZE + 1] = "";
+	size_t digits = strspn(hex, "0123456789abcdef"), i;
+
+	if (hex[digits] || digits % 2 || digits > 2 * RUN_ID_SIZE)
+		return false;
+	if (!run_id)
+		return true;
+	for (i = 0; i < RUN_ID_SIZE && run_id[i]; i++)
+		snprintf(wanted + 2 * i, 3, "%02x", run_id[i]);
+	return strcmp(hex, wanted) == 0;
+}
+
+bool dump_marker_is_of_run(const char *name, const uint8_t *run_id)
+{
+	struct dump_leftover leftover;
+	char wanted[80];
+	int length;
+
+	memset(&leftover, 0, sizeof(leftover));
+	if (kind_of(name, &leftover) != DUMP_LEFT_MARKER || !leftover.error ||
+		leftover.error > ERRNO_MOST)
+		return false;
+	length = snprintf(wanted, sizeof(wanted), "u.%llu.%llu.%llu.",
+		(unsigned long long)leftover.pid,
+		(unsigned long long)leftover.start_time,
+		(unsigned long long)leftover.error);
+	return strncmp(name, wanted, (size_t)length) == 0 &&
+		hex_is_of_run(name + length, run_id);
 }

@@ -45,4 +45,10 @@ void dump_leftover_look(
 bool dump_segment_is_dead(
 	int directory, const char *name, const uint8_t *run_id);
 
+/*
+ * Whether it is the name of a marker of that run, as above, strictly as the library
+ * makes them: ttmemd takes no others.
+ */
+bool dump_marker_is_of_run(const char *name, const uint8_t *run_id);
+
 #endif
