@@ -213,6 +213,7 @@ def check_files_that_fail(place):
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_no_data, check_incomplete, check_untracked,
-        check_what_is_no_marker, check_unserved, check_dropped, check_nobody_of_that_name, check_right_after_the_end,
+        check_what_is_no_marker, check_unserved, check_dropped,
+        check_nobody_of_that_name, check_right_after_the_end,
         check_zombie_is_waited_for, check_system, check_precedence,
         check_files_that_fail)))
