@@ -301,26 +301,35 @@ static void test_a_lock_file_that_is_removed_is_made_again(void)
 	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
 }
 
-/*
- * Its owner gives it to another directory: served there, too, it is the same lock to the
- * kernel, and goes when the first one's descriptor is closed.
- */
-static void test_a_lock_file_that_moves_is_two(void)
+/* Its owner gives the lock file to another directory, or a second name there. */
+static void lock_file_give(char another[80], bool keeps)
 {
 	struct ttm_directory *directory;
-	char another[80];
 
-	snprintf(another, sizeof(another), "%s.1", own);
+	snprintf(another, 80, "%s.1", own);
 	watching_start(TTM_MODE_USER);
 	directory = watching_directory(own);
 	TEST_ASSERT_NOT_NULL(directory);
 	directory_make("made", geteuid());
 	TEST_ASSERT_EQUAL_INT(0,
-		renameat(directory->fd, "ttmemd.lock", directory->fd,
-			"../made/ttmemd.lock"));
+		keeps ? linkat(directory->fd, "ttmemd.lock", directory->fd,
+				"../made/ttmemd.lock", 0) :
+			renameat(directory->fd, "ttmemd.lock", directory->fd,
+				"../made/ttmemd.lock"));
 	TEST_ASSERT_EQUAL_INT(0,
 		renameat(directory->fd, "../made", directory->fd,
 			path_of(another, NULL)));
+}
+
+/*
+ * Served there, too, it is the same lock to the kernel, and goes when the first one's
+ * descriptor is closed.
+ */
+static void test_a_lock_file_that_moves_is_two(void)
+{
+	char another[80];
+
+	lock_file_give(another, false);
 	await(watching_state(another) == TTM_DIRECTORY_SERVED);
 	await(access(path_of(own, "ttmemd.lock"), F_OK) == 0);
 	watching_round();
@@ -328,25 +337,14 @@ static void test_a_lock_file_that_moves_is_two(void)
 	TEST_ASSERT_TRUE(lock_is_held(another));
 }
 
-/* Its owner gave it a second name in another directory, where it is refused. */
 static void test_a_lock_file_with_two_names_stays_locked(void)
 {
-	struct ttm_directory *directory;
 	char another[80];
 
-	snprintf(another, sizeof(another), "%s.1", own);
-	watching_start(TTM_MODE_USER);
-	directory = watching_directory(own);
-	TEST_ASSERT_NOT_NULL(directory);
-	directory_make("made", geteuid());
-	TEST_ASSERT_EQUAL_INT(0,
-		linkat(directory->fd, "ttmemd.lock", directory->fd,
-			"../made/ttmemd.lock", 0));
-	TEST_ASSERT_EQUAL_INT(0,
-		renameat(directory->fd, "../made", directory->fd,
-			path_of(another, NULL)));
+	lock_file_give(another, true);
 	await(watching_state(another) == TTM_DIRECTORY_REFUSED);
-	await(lock_is_held(own));
+	watching_round();
+	TEST_ASSERT_TRUE(lock_is_held(own));
 	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
 }
 
