@@ -25,8 +25,9 @@ import sys
 import tempfile
 
 HOOKS = ('alloc_small', 'free_small', 'alloc_large', 'free_large',
-         'cb_replace', 'kernel_dispatch', 'scope_push_pop', 'mesh8_alloc',
-         'mesh8_free', 'program_destroy', 'disabled')
+         'cb_alloc', 'cb_replace', 'cb_free', 'kernel_load',
+         'kernel_dispatch', 'kernel_unload', 'program_destroy',
+         'scope_push_pop', 'mesh8_alloc', 'mesh8_free', 'disabled')
 LIVE = 1000
 BATCHES = 50
 # Differences this small are one instruction here or there, whatever the slack.

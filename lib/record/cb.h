@@ -66,13 +66,13 @@ static TTM_INLINE bool cb_put_new(const struct ttm_hook *hook,
 		    !spot->block || !ttm_supply_peek(lane, &slot, &shared)))
 		return false;
 	if (is_new) {
+		ttm_prefetch_write(way->bucket);
 		if (TTM_UNLIKELY(lane->plans == 0))
 			return false;
 		ttm_plan_take(hook->process, lane, &planned->plan);
 		planned->entry = ttm_entry(&way->key, planned->plan->number);
 	}
 	ttm_prefetch_write(shared);
-	ttm_prefetch_write(way->bucket);
 	words.w[1] = draft_w1(draft, spot, slot, 0);
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
@@ -269,7 +269,7 @@ static TTM_INLINE void ttm_cb_remove(const struct ttm_hook *hook,
 
 	spot_set(&spot, hook, device);
 	way_set(&way, hook, key, device);
-	ttm_prefetch_write(way.bucket);
+	__builtin_prefetch(way.bucket);
 	ttm_lane_begin(hook->lane);
 	if (TTM_UNLIKELY(!cb_remove_usual(hook, &spot, &way, at)))
 		ttm_remove_rarely(ttm_ticket(hook), device, TTMEM_FIGURE_CB,
