@@ -8,7 +8,7 @@
 #include <ttmem/ttmem.h>
 #include <unity.h>
 
-#include "record/process.h"
+#include "record/index.h"
 #include "support/test_dir.h"
 #include "support/test_segment.h"
 
@@ -207,6 +207,29 @@ static void plan_on_devices(uint32_t devices, uint64_t programs, uint64_t cbs)
 }
 
 /* More plans than a line of the index has room for: those of other devices are there, too. */
+/* One's own plan is in the newest level then, and the other one where only a search looks. */
+static void test_a_plan_in_an_older_level_of_the_index_is_met(void)
+{
+	uint64_t buffers = 0;
+
+	plan(1, 0);
+	while (!ttm_level_newest(ttm_process_now())->older)
+		ttmem_alloc(0, TTMEM_DRAM, ++buffers, 0x1000, 10);
+	elsewhere(plan, 1, 1);
+	elsewhere(plan, 1, 0);
+	live_is(buffers + 2);
+	plan(1, 0);
+	live_is(buffers + 2);
+	elsewhere(plan, 1, 0);
+	live_is(buffers + 2);
+	plan(1, 1);
+	elsewhere(plan, 1, 1);
+	live_is(buffers + 2);
+	ttmem_program_destroy(0, 1);
+	live_is(buffers);
+	test_anomalies_are(NONE);
+}
+
 static void test_planning_anew_takes_no_further_plans(void)
 {
 	uint64_t plans;
@@ -282,6 +305,7 @@ int main(void)
 	RUN_TEST(test_one_who_plans_and_one_who_destroys_need_no_more);
 	RUN_TEST(test_very_many_are_found_again);
 	RUN_TEST(test_others_in_the_same_line_stay);
+	RUN_TEST(test_a_plan_in_an_older_level_of_the_index_is_met);
 	RUN_TEST(test_planning_anew_takes_no_further_plans);
 	RUN_TEST(test_orphans_stay_beside_new_ones_and_go_with_the_program);
 	RUN_TEST(test_the_last_one_stands);
