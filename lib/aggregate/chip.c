@@ -160,6 +160,7 @@ static struct ttm_chip *chip_new(struct ttm_chips *chips,
 	chip->total.identity = identity_of(facts);
 	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
 	chip->total.logical = logical;
+	chip->maker = TTM_NOBODY;
 	chip->changed = true;
 	for (end = &chips->first; *end; end = &(*end)->next)
 		;
@@ -197,30 +198,45 @@ static void chip_learn(struct ttm_chips *chips, struct ttm_chip *chip,
 	chip->changed = true;
 }
 
-struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
+/* Whether that user may tell of a further one. */
+static bool chips_have_room(const struct ttm_chips *chips, uint32_t uid)
+{
+	const struct ttm_chip *chip;
+	unsigned of_user = 0;
+
+	for (chip = chips->first; chip; chip = chip->next)
+		of_user += chip->maker == uid;
+	return chips->len < TTM_CHIPS_MOST &&
+		(uid == TTM_NOBODY || of_user < TTM_CHIPS_PER_USER);
+}
+
+struct ttm_chip *ttm_chip_get(struct ttm_chips *chips, uint32_t uid,
 	const struct ttm_device_facts *facts, uint64_t logical)
 {
 	static const struct ttm_device_facts none;
-	struct ttm_chip *chip;
+	struct ttm_chip *chip = chip_find(chips, facts, logical);
 
-	/* Nothing is learnt of what may be many. */
-	if (chips->len >= TTM_CHIPS_MOST && !chip_find(chips, facts, logical))
-		return chip_obtain(chips, &none, TTMEM_UNKNOWN);
-	chip = chip_obtain(chips, facts, logical);
-	if (!chip)
-		return NULL;
+	if (!chip) {
+		/* Nothing is learnt of what may be many. */
+		if (!chips_have_room(chips, uid))
+			return chip_obtain(chips, &none, TTMEM_UNKNOWN);
+		chip = chip_obtain(chips, facts, logical);
+		if (!chip)
+			return NULL;
+		chip->maker = uid;
+	}
 	chip_learn(chips, chip, facts);
 	chip->claimed = true;
 	return chip;
 }
 
-struct ttm_chip *ttm_chip_again(struct ttm_chips *chips,
+struct ttm_chip *ttm_chip_again(struct ttm_chips *chips, uint32_t uid,
 	const struct ttm_device_facts *facts, uint64_t logical,
 	struct ttm_chip *known)
 {
 	if (known && chip_find(chips, facts, logical) == known)
 		return known;
-	return ttm_chip_get(chips, facts, logical);
+	return ttm_chip_get(chips, uid, facts, logical);
 }
 
 struct ttm_chip *ttm_chip_see(

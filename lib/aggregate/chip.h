@@ -36,6 +36,7 @@ struct ttm_chip {
 	bool changed;
 	bool shares_changed; /* headroom, label: to be looked up again */
 	bool claimed;        /* a process, or a predecessor, told of it */
+	uint32_t maker;      /* who told of it first: uid, or TTM_NOBODY */
 	uint64_t heir;       /* row of the one that its last share went to */
 	bool heirless; /* they went to several, or ended: it may be anybody's */
 	uint64_t history_rows[TTM_RESOLUTIONS];
@@ -49,8 +50,13 @@ struct ttm_chip {
 	uint64_t rate_free_bytes;
 };
 
-/* That processes tell of; no host has so many. */
+/*
+ * That processes tell of, all of them and those of a user; no host has so many. One who
+ * makes up chips leaves room for what others have.
+ */
 #define TTM_CHIPS_MOST 256u
+#define TTM_CHIPS_PER_USER 64u
+#define TTM_NOBODY UINT32_MAX /* the driver, or a predecessor */
 
 struct ttm_chips {
 	struct ttm_chip *first;
@@ -66,12 +72,12 @@ struct ttm_chips {
 void ttm_chips_free(struct ttm_chips *chips);
 
 /*
- * The chip that these facts mean, made if there is none. Where there are too many already
- * it is one for all further ones, without an identity or a number: nobody shall fill
- * our memory by making up chips. Those that the driver has are found all the same, see
- * ttm_chip_see(). NULL: no memory.
+ * The chip that these facts of that user mean, made if there is none. Where there are too
+ * many already it is one for all further ones, without an identity or a number: nobody
+ * shall fill our memory by making up chips. Those that the driver has are found all the
+ * same, see ttm_chip_see(). NULL: no memory.
  */
-struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
+struct ttm_chip *ttm_chip_get(struct ttm_chips *chips, uint32_t uid,
 	const struct ttm_device_facts *facts, uint64_t logical);
 
 /*
@@ -79,7 +85,7 @@ struct ttm_chip *ttm_chip_get(struct ttm_chips *chips,
  * are taken only if they mean another chip now. Two who tell different addresses of
  * one chip would else take turns for ever.
  */
-struct ttm_chip *ttm_chip_again(struct ttm_chips *chips,
+struct ttm_chip *ttm_chip_again(struct ttm_chips *chips, uint32_t uid,
 	const struct ttm_device_facts *facts, uint64_t logical,
 	struct ttm_chip *known);
 

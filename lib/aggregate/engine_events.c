@@ -20,7 +20,8 @@ static struct ttm_chip *chip_of(
 	if (entry >= process->parts_len)
 		return NULL;
 	if (!process->parts[entry]->chip && ttm_drain_devices(process) == 0)
-		ttm_output_tell(&engine->output, process->parts[entry]);
+		ttm_output_tell(
+			&engine->output, process, process->parts[entry]);
 	return process->parts[entry]->chip;
 }
 

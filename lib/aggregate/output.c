@@ -201,6 +201,7 @@ void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 		if (part->chip)
 			part_move(output, part,
 				ttm_chip_again(&output->chips,
+					process->attached->directory->uid,
 					&part->device.facts,
 					TTM_DEVICE_LOGICAL(part->device.head),
 					part->chip));
@@ -236,10 +237,12 @@ static void share_publish(
 	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
 }
 
-void ttm_output_tell(struct ttm_output *output, struct ttm_part *part)
+void ttm_output_tell(struct ttm_output *output,
+	const struct ttm_process *process, struct ttm_part *part)
 {
 	part_move(output, part,
-		ttm_chip_get(&output->chips, &part->device.facts,
+		ttm_chip_get(&output->chips, process->attached->directory->uid,
+			&part->device.facts,
 			TTM_DEVICE_LOGICAL(part->device.head)));
 }
 
@@ -271,7 +274,7 @@ static void shares_publish(struct ttm_output *output,
 			continue;
 		l1_measure(output, process, i, now_ns, whole);
 		if (process->model.shares[i].changed)
-			ttm_output_tell(output, process->parts[i]);
+			ttm_output_tell(output, process, process->parts[i]);
 		if (process->model.shares[i].changed)
 			share_publish(output, process, i);
 	}

@@ -35,7 +35,8 @@ void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
 	struct ttm_object_row *ret_row);
 
 /* What a part tells of its device may be new: the chip learns it, and has the part. */
-void ttm_output_tell(struct ttm_output *output, struct ttm_part *part);
+void ttm_output_tell(struct ttm_output *output,
+	const struct ttm_process *process, struct ttm_part *part);
 
 /* Moves the parts of a process to other chips, where identities changed. */
 void ttm_output_assign(struct ttm_output *output, struct ttm_process *process);

@@ -29,8 +29,8 @@ static struct ttm_chip *chip_resumed(struct ttm_engine *engine, uint64_t device)
 		return NULL; /* only the driver told of it, and will again */
 	facts = row->facts;
 	facts.known &= ~row->by_board; /* nobody told them */
-	return ttm_chip_get(
-		&engine->output.chips, &facts, (uint32_t)row->logical);
+	return ttm_chip_get(&engine->output.chips, TTM_NOBODY, &facts,
+		(uint32_t)row->logical);
 }
 
 static void devices_resume(struct ttm_engine *engine)

@@ -71,8 +71,8 @@ static uint64_t ref_of(const struct ttm_refs *refs, uint64_t number)
 	return number && number <= refs->len ? refs->refs[number - 1] : 0;
 }
 
-static bool shares_show(struct ttm_output *output, struct ttm_retiree *retiree,
-	const struct ttm_retired_entry *entry)
+static bool shares_show(struct ttm_output *output, uint32_t uid,
+	struct ttm_retiree *retiree, const struct ttm_retired_entry *entry)
 {
 	uint32_t len = entry->head->shares_len, i;
 
@@ -88,7 +88,7 @@ static bool shares_show(struct ttm_output *output, struct ttm_retiree *retiree,
 		share->facts = entry->shares[i].facts;
 		share->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
 		ttm_chip_point(&share->chip,
-			ttm_chip_get(&output->chips, &share->facts,
+			ttm_chip_get(&output->chips, uid, &share->facts,
 				share->published.logical));
 		retiree->shares_len++;
 		if (!share->row || !share->chip) {
@@ -204,7 +204,8 @@ int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
 	memcpy(retiree->uuid, row.uuid, sizeof(retiree->uuid));
 	retiree->file_size = entry->head->size;
 	retiree->row = ttm_image_add(output->image, TTM_TABLE_PROCESSES);
-	if (!retiree->row || !shares_show(output, retiree, entry) ||
+	if (!retiree->row ||
+		!shares_show(output, directory->uid, retiree, entry) ||
 		!texts_show(output, retiree, entry) ||
 		!objects_show(output, retiree, entry)) {
 		output->memory_errors++;

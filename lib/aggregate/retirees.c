@@ -152,8 +152,9 @@ static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
 		share.facts = entry->shares[i].facts;
 		share.published = entry->shares[i].row;
 		flows_keep(&share.published);
-		share.chip = ttm_chip_get(
-			&output->chips, &share.facts, share.published.logical);
+		share.chip = ttm_chip_get(&output->chips,
+			retirees->directory->uid, &share.facts,
+			share.published.logical);
 		if (!share.chip || base_add(retirees, &share, 1) < 0)
 			retirees->error = -ENOMEM;
 	}
@@ -477,11 +478,11 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 }
 
 /* One of the base has no row. */
-static void share_assign(
-	struct ttm_output *output, struct ttm_retiree_share *share)
+static void share_assign(struct ttm_output *output, uint32_t uid,
+	struct ttm_retiree_share *share)
 {
-	struct ttm_chip *chip = ttm_chip_again(&output->chips, &share->facts,
-		share->published.logical, share->chip);
+	struct ttm_chip *chip = ttm_chip_again(&output->chips, uid,
+		&share->facts, share->published.logical, share->chip);
 
 	if (!chip || chip == share->chip)
 		return;
@@ -498,14 +499,14 @@ static void share_assign(
 void ttm_retirees_assign(
 	struct ttm_retirees *retirees, struct ttm_output *output)
 {
+	uint32_t uid = retirees->directory->uid, i;
 	struct ttm_retiree *retiree;
-	uint32_t i;
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		for (i = 0; i < retiree->shares_len; i++)
-			share_assign(output, &retiree->shares[i]);
+			share_assign(output, uid, &retiree->shares[i]);
 	for (i = 0; i < retirees->base_len; i++)
-		share_assign(output, &retirees->base[i]);
+		share_assign(output, uid, &retirees->base[i]);
 }
 
 void ttm_retirees_describe(

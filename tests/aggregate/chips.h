@@ -50,7 +50,8 @@ static inline struct ttm_chip *get(
 	uint64_t chip_id, uint64_t pci_address, uint32_t logical)
 {
 	struct ttm_device_facts facts = facts_of(chip_id, pci_address);
-	struct ttm_chip *chip = ttm_chip_get(&chips, &facts, logical);
+	struct ttm_chip *chip = ttm_chip_get(
+		&chips, TTM_NOBODY, &facts, logical);
 
 	TEST_ASSERT_NOT_NULL(chip);
 	return chip;

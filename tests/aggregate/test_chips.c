@@ -81,11 +81,11 @@ static void test_facts_add_up_and_the_latest_stands(void)
 	facts.known |= TTM_FACT_CORES | TTM_FACT_DRAM_BYTES;
 	facts.cores = 64;
 	facts.dram_bytes = 1000;
-	ttm_chip_get(&chips, &facts, 0);
+	ttm_chip_get(&chips, TTM_NOBODY, &facts, 0);
 	facts.known = TTM_FACT_CHIP_ID | TTM_FACT_CORES;
 	facts.cores = 72;
 	facts.dram_bytes = 5;
-	chip = ttm_chip_get(&chips, &facts, 0);
+	chip = ttm_chip_get(&chips, TTM_NOBODY, &facts, 0);
 	TEST_ASSERT_EQUAL_UINT64(72, chip->total.facts.cores);
 	TEST_ASSERT_EQUAL_UINT64(1000, chip->total.facts.dram_bytes);
 	TEST_ASSERT_EQUAL_HEX64(
@@ -133,6 +133,32 @@ static void test_beyond_a_limit_all_are_one(void)
 	ttm_chip_point(&place, NULL);
 }
 
+static struct ttm_chip *get_by(uint32_t uid, uint64_t chip_id)
+{
+	struct ttm_device_facts facts = facts_of(chip_id, NOTHING);
+
+	return ttm_chip_get(&chips, uid, &facts, chip_id);
+}
+
+static void test_one_user_leaves_room_for_others(void)
+{
+	struct ttm_chip *rest, *shared = get_by(2, 5000), *again;
+	uint32_t i;
+
+	for (i = 0; i < TTM_CHIPS_PER_USER; i++)
+		get_by(1, i);
+	rest = get_by(1, 1000);
+	TEST_ASSERT_EQUAL_HEX64(0, rest->total.facts.known);
+	TEST_ASSERT_TRUE(get_by(1, 1001) == rest);
+	/* What is there already is found, whoever told of it first. */
+	TEST_ASSERT_TRUE(get_by(1, 7) != rest);
+	TEST_ASSERT_TRUE(get_by(1, 5000) == shared);
+	TEST_ASSERT_TRUE(get_by(2, 7) != rest);
+	TEST_ASSERT_TRUE(get_by(2, 1000) != rest);
+	again = get_by(1, 1000);
+	TEST_ASSERT_EQUAL_UINT64(TTM_IDENTITY_CHIP, again->total.identity);
+}
+
 static void test_a_device_of_the_driver_goes_with_it(void)
 {
 	struct ttm_chip *chip = see(1, 7, "n150"), *place = NULL;
@@ -170,7 +196,7 @@ static void test_the_driver_takes_nothing_back(void)
 	facts.known |= TTM_FACT_BOARD | TTM_FACT_CORES;
 	memcpy(facts.board, "mine", 4);
 	facts.cores = 5;
-	chip = ttm_chip_get(&chips, &facts, 0);
+	chip = ttm_chip_get(&chips, TTM_NOBODY, &facts, 0);
 	TEST_ASSERT_TRUE(see(1, 7, "n150") == chip);
 	TEST_ASSERT_EQUAL_STRING("mine", (const char *)chip->total.facts.board);
 	TEST_ASSERT_EQUAL_UINT64(5, chip->total.facts.cores);
@@ -217,7 +243,7 @@ static void test_what_is_told_is_not_by_board(void)
 	facts.known |= TTM_FACT_BOARD | TTM_FACT_CORES;
 	memcpy(facts.board, "n300", 4);
 	facts.cores = 56;
-	chip = ttm_chip_get(&chips, &facts, 0);
+	chip = ttm_chip_get(&chips, TTM_NOBODY, &facts, 0);
 	TEST_ASSERT_EQUAL_UINT64(56, chip->total.facts.cores);
 	TEST_ASSERT_EQUAL_HEX64(
 		TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE,
@@ -225,7 +251,7 @@ static void test_what_is_told_is_not_by_board(void)
 	facts.known |= TTM_FACT_DRAM_BYTES | TTM_FACT_L1_BYTES_PER_CORE;
 	facts.dram_bytes = 1000;
 	facts.l1_bytes_per_core = 10;
-	ttm_chip_get(&chips, &facts, 0);
+	ttm_chip_get(&chips, TTM_NOBODY, &facts, 0);
 	TEST_ASSERT_EQUAL_UINT64(1000, chip->total.facts.dram_bytes);
 	TEST_ASSERT_EQUAL_HEX64(0, chip->total.by_board);
 	/* Somebody who does not know it takes nothing back. */
@@ -338,6 +364,7 @@ int main(void)
 	RUN_TEST(test_an_address_that_moves_is_noticed);
 	RUN_TEST(test_facts_add_up_and_the_latest_stands);
 	RUN_TEST(test_beyond_a_limit_all_are_one);
+	RUN_TEST(test_one_user_leaves_room_for_others);
 	RUN_TEST(test_a_device_of_the_driver_goes_with_it);
 	RUN_TEST(test_what_a_process_told_of_stays);
 	RUN_TEST(test_the_driver_takes_nothing_back);

@@ -548,7 +548,7 @@ static void test_what_was_dropped_follows_its_chip(void)
 	TEST_ASSERT_EQUAL_INT(0, retirees_open());
 	TEST_ASSERT_EQUAL_INT(0, ttm_retirees_trim(retirees, &output));
 	flows = flows_now();
-	ttm_chip_get(&output.chips, &facts, 0);
+	ttm_chip_get(&output.chips, TTM_NOBODY, &facts, 0);
 	ttm_retirees_assign(retirees, &output);
 	flows_are(&flows);
 	for (chip = output.chips.first; chip; chip = chip->next)
@@ -610,7 +610,7 @@ static void test_who_told_the_chip_stays_there_when_dropped(void)
 	TEST_ASSERT_EQUAL_INT(0, ttm_retirees_trim(retirees, &output));
 	TEST_ASSERT_EQUAL_UINT64(2400, allocated_of(TTM_IDENTITY_CHIP, 42));
 	for (i = 0; i < 2; i++) {
-		ttm_chip_get(&output.chips, &facts, 0);
+		ttm_chip_get(&output.chips, TTM_NOBODY, &facts, 0);
 		ttm_retirees_assign(retirees, &output);
 		TEST_ASSERT_EQUAL_UINT64(
 			1600, allocated_of(TTM_IDENTITY_CHIP, 42));

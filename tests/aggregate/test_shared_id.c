@@ -139,7 +139,8 @@ static void test_rates_and_history_of_all_are_nobodys(void)
 	const struct ttm_chip *chip;
 
 	/* One of them is there already, and nobody uses it. */
-	TEST_ASSERT_NOT_NULL(ttm_chip_get(&engine->output.chips, &facts, 5));
+	TEST_ASSERT_NOT_NULL(
+		ttm_chip_get(&engine->output.chips, TTM_NOBODY, &facts, 5));
 	sharers_add();
 	chip_tell(sharers[0], 17);
 	ttm_chips_tick(&engine->output.chips, 1);

@@ -22,6 +22,7 @@ import time
 import serve
 from room import Ballast, Crowd, small_filesystem, works
 from serve import MIB
+from serve import MIB
 
 USER = 61234
 HAS = 'open 0 chip={chip}\nalloc 0 dram 1 0x1000 {size}M\nsync\n' \
@@ -197,6 +198,30 @@ def check_memory_runs_out(place):
     print(f'   right {time.monotonic() - begin:.2f} s later')
     crowd.end()
     serve.expect('status', server.stop(), 0)
+
+
+# -- chips that somebody makes up -----------------------------------------------
+
+
+def told_by(place, user, chips):
+    place.run(''.join(
+        f'open {d} chip={c:#x}\nalloc {d} dram 1 0x1000 1M\n'
+        for d, c in enumerate(chips)) + 'sync\n', user=user)
+
+
+def check_one_user_makes_up_chips(place):
+    """Those that others tell of are shown all the same."""
+    place.serve(mode='system')
+    for p in range(5):
+        told_by(place, USER, range(0x1000 * (p + 1), 0x1000 * (p + 1) + 64))
+    told_by(place, None, (0x9000, 0x9001))
+
+    def look(snapshot):
+        serve.expect('devices', len(snapshot['devices']), 64 + 1 + 2)
+        for chip in 0x9000, 0x9001:
+            serve.shows(snapshot.device(chip_id=f'{chip:#x}'),
+                        {'dram': (MIB, 1)})
+    place.sees('both', look)
 
 
 # -- files that somebody removed ----------------------------------------------
@@ -476,6 +501,7 @@ NEED = {
     check_full_filesystem: MOUNT,
     check_aggregate_that_cannot_grow: MOUNT,
     check_start_without_room: MOUNT,
+    check_one_user_makes_up_chips: ('true',),
     check_segments_are_removed: ('true',),
     check_everything_of_a_user_is_removed: ('true',),
     check_home_of_a_system_is_removed: ('true',),
