@@ -60,6 +60,56 @@ struct ttm_watched *ttm_directories_by_watch(
 	return NULL;
 }
 
+/* -- users who rename their directories ---------------------------------------- */
+
+/* The latest of that user, if its time is not over; else NULL. */
+static struct ttm_leaver *leaver_find(struct ttm_watch *watch, uint32_t uid)
+{
+	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	size_t i;
+
+	for (i = 0; i < TTM_LEAVERS_MAX; i++)
+		if (watch->leavers[i].ends && watch->leavers[i].uid == uid &&
+			now_ns - watch->leavers[i].since_ns < TTM_ENDS_TIME_NS)
+			return &watch->leavers[i];
+	return NULL;
+}
+
+/* In the place of the one that is the longest ago. */
+static void leaver_note(struct ttm_watch *watch, uint32_t uid)
+{
+	struct ttm_leaver *leaver = leaver_find(watch, uid);
+	size_t i;
+
+	if (!leaver) {
+		leaver = &watch->leavers[0];
+		for (i = 1; i < TTM_LEAVERS_MAX; i++)
+			if (watch->leavers[i].since_ns < leaver->since_ns)
+				leaver = &watch->leavers[i];
+		*leaver = (struct ttm_leaver){
+			.uid = uid,
+			.since_ns = ttm_clock_ns(CLOCK_MONOTONIC),
+		};
+	}
+	leaver->ends++;
+}
+
+/* A user's own ttmemd is disturbed by nobody else. */
+static bool user_must_wait(struct ttm_watch *watch, uint32_t uid)
+{
+	struct ttm_leaver *leaver = leaver_find(watch, uid);
+
+	if (watch->mode != TTM_MODE_SYSTEM || !leaver ||
+		leaver->ends <= TTM_ENDS_MOST)
+		return false;
+	if (!leaver->told)
+		ttm_watch_log(watch, LOG_WARNING,
+			"directories of user %u are renamed or removed again and again, and are not served for some seconds",
+			uid);
+	leaver->told = true;
+	return true;
+}
+
 /* -- states ------------------------------------------------------------------- */
 
 /* relaxed: each of the three is for display by itself */
@@ -112,6 +162,7 @@ static void directory_end(struct ttm_watch *watch, struct ttm_watched *watched)
 {
 	struct ttm_directory *directory = watched->directory;
 
+	leaver_note(watch, directory->uid);
 	ttm_watch_log(watch, LOG_INFO, "%s is gone", directory->path);
 	ttm_notice_remove(watch, directory);
 	ttm_refused_drop(&watched->refused);
@@ -309,7 +360,8 @@ void ttm_directories_consider(struct ttm_watch *watch, const char *name)
 
 	if (!name_is_users(name) || ttm_directories_by_name(watch, name) ||
 		fstatat(watch->base_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		!stat_is_ours(watch, &st) || !others_end(watch, &st))
+		!stat_is_ours(watch, &st) || !others_end(watch, &st) ||
+		user_must_wait(watch, st.st_uid))
 		return;
 	/* What does not fit is not in the list: its readers see it unserved. */
 	watched = watched_room(watch, st.st_uid);

@@ -26,6 +26,15 @@
 #define TTM_DIRECTORIES_PER_USER 64u
 #define TTM_AGAIN_MAX 64u
 
+/*
+ * A directory that is renamed is read anew, with all that is retired in it. Whoever does
+ * that in a loop has so many of his directories end in that time; those that come
+ * beyond that are not served before it is over.
+ */
+#define TTM_ENDS_MOST 32u
+#define TTM_ENDS_TIME_NS (10 * TTM_SECOND_NS)
+#define TTM_LEAVERS_MAX 64u
+
 /* Who an event of epoll is about: the inode of an attached segment, or: */
 #define TTM_EVENT_STOP UINT64_MAX
 #define TTM_EVENT_NOTICE (UINT64_MAX - 1)
@@ -41,6 +50,14 @@ struct ttm_watched {
 	uint64_t limit_told_ns; /* that there are more than allowed */
 	uint64_t failure_told_ns; /* that one cannot be opened */
 	bool unfinished;          /* something could not be attached for now */
+};
+
+/* A user whose directories end. */
+struct ttm_leaver {
+	uint32_t uid;
+	unsigned ends; /* 0: unused */
+	uint64_t since_ns;
+	bool told;
 };
 
 /* Whose pidfd said that it has ended while its lock was still held. */
@@ -74,6 +91,7 @@ struct ttm_watch {
 	struct ttm_watched *watched;
 	size_t watched_len;
 	size_t watched_capacity;
+	struct ttm_leaver leavers[TTM_LEAVERS_MAX];
 
 	struct ttm_markers *markers; /* being collected */
 	size_t markers_before;       /* when its directory began */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which directories are served, by whom, and what becomes of them. */
+#include "aggregate/watch_internal.h"
 #include "aggregate/watching.h"
 
 enum {
@@ -485,6 +486,40 @@ static void test_a_user_has_so_many_directories_and_no_more(void)
 	TEST_ASSERT_EQUAL_UINT64(TTM_DIRECTORY_SERVED, watching_state(own));
 }
 
+/* No thread here: each look is one of ours. */
+static void test_whose_directories_end_again_and_again_waits(void)
+{
+	const char *names[] = { "ttmem-65534.1", "ttmem-65534.2" };
+	char path[400];
+	unsigned turn, i;
+
+	root_only();
+	directory_make(names[0], OTHER);
+	TEST_ASSERT_EQUAL_INT(0, watching_open(TTM_MODE_SYSTEM, 0, NULL));
+	ttm_directories_look(watching_watch);
+	for (turn = 0; turn <= TTM_ENDS_MOST; turn++) {
+		TEST_ASSERT_EQUAL_UINT64(
+			TTM_DIRECTORY_SERVED, watching_state(names[turn % 2]));
+		snprintf(path, sizeof(path), "%s",
+			path_of(names[turn % 2], NULL));
+		TEST_ASSERT_EQUAL_INT(
+			0, rename(path, path_of(names[(turn + 1) % 2], NULL)));
+		ttm_directories_look(watching_watch);
+	}
+	TEST_ASSERT_NULL(watching_directory(names[turn % 2]));
+	ttm_directories_look(watching_watch);
+	TEST_ASSERT_NULL(watching_directory(names[turn % 2]));
+	directory_make("ttmem-1.1", 1);
+	ttm_directories_look(watching_watch);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTM_DIRECTORY_SERVED, watching_state("ttmem-1.1"));
+	for (i = 0; i < TTM_LEAVERS_MAX; i++)
+		watching_watch->leavers[i].since_ns -= TTM_ENDS_TIME_NS;
+	ttm_directories_look(watching_watch);
+	TEST_ASSERT_EQUAL_UINT64(
+		TTM_DIRECTORY_SERVED, watching_state(names[turn % 2]));
+}
+
 static void test_symlinks_are_no_directories(void)
 {
 	char another[80];
@@ -532,6 +567,7 @@ int main(void)
 	RUN_TEST(test_lock_files_that_are_none_are_refused);
 	RUN_TEST(test_what_others_may_write_is_refused);
 	RUN_TEST(test_a_user_has_so_many_directories_and_no_more);
+	RUN_TEST(test_whose_directories_end_again_and_again_waits);
 	RUN_TEST(test_symlinks_are_no_directories);
 	RUN_TEST(test_a_squatted_system_directory_is_refused);
 	failures = UNITY_END();
