@@ -84,10 +84,13 @@ static uint64_t total_of(
 
 /*
  * Without the scan of its slots that is still to come, the mirror has only what the
- * records told: that is all if they were read from the first one on.
+ * records told: that is all if they were read from the first one on. Of a device that
+ * was closed since, all is orphaned already, and in no total.
  */
-static bool total_is_known(const struct ttm_process *process)
+static bool total_is_known(const struct ttm_process *process, uint64_t w1)
 {
+	if (TTM_W1_EPOCH(w1) != process->model.shares[TTM_W1_DEVICE(w1)].epoch)
+		return false;
 	return !process->scan_wanted ||
 		(!process->scanned_ns && !process->resumed && !process->missed);
 }
@@ -112,7 +115,7 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		what = alloc ? "CB_ALLOC" : "CB_FREE";
 	else
 		what = alloc ? "ALLOC" : "FREE";
-	if (total_is_known(process))
+	if (total_is_known(process, record->w[1]))
 		snprintf(total, sizeof(total), "%.3f MiB",
 			(double)total_of(process, entry, figure) / MIB);
 	snprintf(text, sizeof(text),

@@ -147,6 +147,29 @@ def check_log_of_what_happened_before(place):
          ' -0.090 MiB (total unknown)']])
 
 
+def check_log_of_a_device_that_was_closed_since(place):
+    """What was on it is orphaned when the records are read: no total has it."""
+    load = place.run('''
+        open 0 chip=1
+        alloc 0 dram 1 0 1M
+        free 0 dram 1
+        alloc 0 dram 2 0 2M
+        close 0
+        open 0 chip=1
+        alloc 0 dram 3 0 4M
+        sync
+        ''')
+    server = place.serve('--log-events')
+    place.settled('served', load)
+    serve.expect('status', server.stop(), 0)
+    serve.expect('lines',
+                 [x for x in server.lines() if 'DEVICE_' not in x], [
+        '[ALLOC] DRAM buffer on device 0: +1.000 MiB (total unknown)',
+        '[FREE] DRAM buffer on device 0: -1.000 MiB (total unknown)',
+        '[ALLOC] DRAM buffer on device 0: +2.000 MiB (total unknown)',
+        '[ALLOC] DRAM buffer on device 0: +4.000 MiB (total 4.000 MiB)'])
+
+
 def check_log_has_150_lines_for_each_device(place):
     """A CB for each of 150 programs, on four devices."""
     server = place.serve('--log-events')
