@@ -129,6 +129,23 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 	engine->config.event(text);
 }
 
+/* As readers call them (lib/read/names.c). */
+static const char *const anomalies[TTMEM_ANOMALIES] = { "free_unknown",
+	"alloc_live", "bad_device", "too_many_devices", "bad_kind", "overflow",
+	"late_free", "scope_underflow", "scope_too_deep", "device_changed" };
+static const char *const losses[TTMEM_LOSSES] = { "no_slot", "no_index",
+	"no_lane", "too_deep", "no_name" };
+
+/* The number is a program's: it may be anything. */
+static const char *reason_of(unsigned type, uint64_t reason)
+{
+	if (type == TTM_RECORD_ANOMALY && reason < TTMEM_ANOMALIES)
+		return anomalies[reason];
+	if (type == TTM_RECORD_LOSS && reason < TTMEM_LOSSES)
+		return losses[reason];
+	return "unknown";
+}
+
 static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 	const struct ttm_words *record)
 {
@@ -151,8 +168,8 @@ static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 		snprintf(text, sizeof(text), "[%s]%s: %.3f MiB", names[type],
 			device, (double)record->w[4] / MIB);
 	else if (type == TTM_RECORD_ANOMALY || type == TTM_RECORD_LOSS)
-		snprintf(text, sizeof(text), "[%s]%s: reason %" PRIu64,
-			names[type], device, record->w[4]);
+		snprintf(text, sizeof(text), "[%s]%s: %s", names[type], device,
+			reason_of(type, record->w[4]));
 	else
 		snprintf(text, sizeof(text), "[%s]%s by process %" PRIu32,
 			names[type], device, process->attached->header.pid);

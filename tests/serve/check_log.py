@@ -116,6 +116,21 @@ def check_log_of_buffers(place):
               '[ALLOC_FAILED] on device 0: 3.000 MiB'])
 
 
+def check_log_of_what_is_wrong(place):
+    """With the reason as all other outputs name it."""
+    log_of(place, '''
+        open 0 chip=1
+        sync
+        free 0 dram 1
+        sync
+        alloc 0 9 1 0 1M
+        sync
+        pop
+        ''', ['[ANOMALY] on device 0: free_unknown',
+              '[ANOMALY]: bad_kind',
+              '[ANOMALY]: scope_underflow'])
+
+
 def check_log_of_what_happened_before(place):
     """As far as it is still to be read; and once, over a restart."""
     load = place.run('''
