@@ -119,6 +119,13 @@ static int frame_make(struct top_app *app, bool first)
 	}
 	if (fflush(stdout) != 0)
 		return TTM_EXIT_FAILURE; /* nobody reads it any more */
+	/* Another one was shown instead. */
+	if (app->model.snapshot && app->options.device) {
+		if (first)
+			ttm_error("no data: there is no device %s",
+				app->options.device);
+		return ttm_exit_join(app->model.worth.status, TTM_EXIT_NO_DATA);
+	}
 	return app->model.worth.status;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "app.h"
+#include "common/device.h"
 #include "common/error.h"
 #include "config.h"
 
@@ -44,25 +45,23 @@ static int record_write(
 	return r;
 }
 
-/* "0", "asic:HEX" or "pci:BDF", once there are devices. */
+/* Once it is there; the first one if several have that number. */
 static void device_choose(struct top_app *app)
 {
-	char asic[TOP_TEXT_SIZE], pci[TOP_TEXT_SIZE], address[TOP_TEXT_SIZE];
-	const char *wanted = app->options.device;
+	enum ttm_device_by by;
+	uint64_t wanted;
 	size_t i;
 
-	for (i = 0; wanted && i < app->model.devices.len; i++) {
+	if (!ttm_device_parse(app->options.device, &by, &wanted))
+		return;
+	for (i = 0; i < app->model.devices.len; i++) {
 		const struct top_device *d = &app->model.devices.list[i];
 
-		snprintf(asic, sizeof(asic), "asic:%llx",
-			(unsigned long long)d->row->chip_id);
-		snprintf(pci, sizeof(pci), "pci:%.40s",
-			ttm_pci_text(d->row->pci_address, address));
-		if (strcmp(d->name, wanted) != 0 && strcmp(asic, wanted) != 0 &&
-			strcmp(pci, wanted) != 0)
+		if (ttm_device_value(d->row, by) != wanted)
 			continue;
 		app->state.device = d->id;
 		app->options.device = NULL;
+		return;
 	}
 }
 
