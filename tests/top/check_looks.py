@@ -159,6 +159,21 @@ def check_size(place):
             serve.fail(f'longer than 100: {line!r}')
 
 
+def check_charts_cut_no_number(place):
+    """Behind DRAM and L1 is what a wide terminal has there, or less of it."""
+    def titles(cols):
+        text = tops.run(place, '--replay', tops.sample(place, 'small'),
+                        '--once', '--view', 'charts', '--size',
+                        f'{cols}x24').stdout
+        return {word for line in text.splitlines()[1:]
+                for title in re.findall(r' (?:DRAM|L1  ) (.*)', line)
+                for word in title.split() if '[' not in line}
+    wide = titles(160)
+    tops.has(' '.join(wide), '62.6%', '20.2G')
+    for cols in range(20, 80):
+        serve.expect(f'cut at {cols} columns', titles(cols) - wide, set())
+
+
 def check_wrong_use(place):
     for options in (('--nonsense',), ('-d', 'x'), ('-d', '0'), ('-n', '-1'),
                     ('extra',), ('--replay',), ('-n', '1e99'),
@@ -207,6 +222,6 @@ if __name__ == '__main__':
         check_vt100, check_ascii, check_utf8_bars, check_dumb, check_pipe,
         check_terminal_without_name, check_batch,
         check_all_devices_in_a_pipe, check_nobody_reads_it, check_full_disk,
-        check_size, check_wrong_use, check_device, check_no_recording,
-        check_no_ttmemd,
+        check_size, check_charts_cut_no_number, check_wrong_use,
+        check_device, check_no_recording, check_no_ttmemd,
     ]))
