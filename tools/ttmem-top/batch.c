@@ -98,6 +98,8 @@ static int frame_make(struct top_app *app, bool first)
 {
 	int r = snapshot_take(app);
 
+	if (app->record_error)
+		return TTM_EXIT_FAILURE; /* told of in the end */
 	if (r == -ENODATA && !first && top_source_is_replay(app->source))
 		return -1;
 	if (!first && fputc('\n', stdout) == EOF)

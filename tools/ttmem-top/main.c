@@ -35,14 +35,22 @@ static uint32_t record_flags(struct top_app *app, uint64_t now_ns)
 	return flags | TTMEM_SNAPSHOT_HISTORIES;
 }
 
-static int record_write(
+/* What cannot be recorded can still be shown: the recording ends, nothing else. */
+static void record_write(
 	struct top_app *app, const struct ttmem_snapshot *snapshot)
 {
-	int r = ttmem_snapshot_write_file(snapshot, app->record);
+	int r;
 
-	if (r == 0 && fflush(app->record) != 0)
-		r = -errno;
-	return r;
+	errno = 0;
+	r = ttmem_snapshot_write_file(snapshot, app->record);
+	if ((r == 0 && fflush(app->record) != 0) || r == -EIO)
+		r = errno ? -errno : -EIO;
+	if (r == 0)
+		return;
+	app->record_error = r;
+	app->model.recording = false;
+	fclose(app->record);
+	app->record = NULL;
 }
 
 /* Once it is there; the first one if several have that number. */
@@ -75,7 +83,7 @@ int top_app_take(struct top_app *app, uint64_t now_ns)
 		flags |= record_flags(app, now_ns);
 	r = top_source_take(app->source, flags, now_ns, &snapshot);
 	if (r == 0 && app->record)
-		r = record_write(app, snapshot);
+		record_write(app, snapshot);
 	if (r < 0) {
 		ttmem_snapshot_free(&snapshot);
 		return r;
@@ -189,8 +197,11 @@ static int app_run(struct top_app *app)
 
 static int app_end(struct top_app *app, int status)
 {
-	if (app->record && fclose(app->record) != 0 && status == 0) {
-		ttm_error("%s: %s", app->options.record, strerror(errno));
+	if (app->record && fclose(app->record) != 0)
+		app->record_error = -errno;
+	if (app->record_error) {
+		ttm_error("%s: %s", app->options.record,
+			strerror(-app->record_error));
 		status = TTM_EXIT_FAILURE;
 	}
 	top_source_close(&app->source);
