@@ -95,6 +95,13 @@ WRONG = (
     ('clean', 'more'),
     ('clean', '--from', 'x'),
     ('schema', 'more'),
+    ('--output', ''),
+    ('--from', ''),
+    ('check', '--baseline', ''),
+    ('check', '--suppressions', ''),
+    ('run', '--junit', '', '--', 'true'),
+    ('run', '-o', '', '--', 'true'),
+    ('run', '--ttmemd', '', '--', 'true'),
 )
 
 

@@ -220,7 +220,7 @@ static void option_take(struct check_options *options, int option)
 {
 	switch (option) {
 	case OPTION_BASELINE:
-		options->baseline = optarg;
+		options->baseline = dump_option_file("baseline", optarg);
 		break;
 	case OPTION_ERRORS_FOR:
 		options->errors_for = classes_parse(optarg);
@@ -232,7 +232,7 @@ static void option_take(struct check_options *options, int option)
 		options->ignored |= dump_kinds_parse("ignore-kind", optarg);
 		break;
 	case OPTION_JUNIT:
-		options->junit = optarg;
+		options->junit = dump_option_file("junit", optarg);
 		break;
 	case OPTION_MAX:
 	case OPTION_MAX_PEAK:
@@ -247,17 +247,18 @@ static void option_take(struct check_options *options, int option)
 		options->since = optarg;
 		break;
 	case OPTION_SUPPRESSIONS:
-		suppressions_add(options, optarg);
+		suppressions_add(
+			options, dump_option_file("suppressions", optarg));
 		break;
 	case OPTION_TTMEMD:
-		options->ttmemd = optarg;
+		options->ttmemd = dump_option_file("ttmemd", optarg);
 		break;
 	case OPTION_WAIT_PID:
 		options->wait_pid = dump_option_number(
 			"wait-pid", optarg, 1, INT32_MAX);
 		break;
 	case 'o':
-		options->output = optarg;
+		options->output = dump_option_file("output", optarg);
 		break;
 	default:
 		flag_take(options, option);
