@@ -207,7 +207,7 @@ def check_no_recording(place):
     bad = place.file('json', 'this is no JSON\n')
     for path, status in ((f'{place.files}/none', 1), (bad, 4), ('/', 1)):
         done = tops.run(place, '--replay', path, '--once', status=status)
-        tops.has(done.stderr, 'ttmem-top: ')
+        tops.has(done.stderr, f'ttmem-top: {path}: ')
         serve.expect('lines', done.stderr.count('\n'), 1)
 
 

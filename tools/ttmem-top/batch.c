@@ -106,7 +106,9 @@ static int frame_make(struct top_app *app, bool first)
 		return TTM_EXIT_FAILURE;
 	top_source_worth(app->source, top_now_ns(), &app->model.worth);
 	if (r < 0 && r != -ENODATA) {
-		ttm_error("%s", strerror(-r));
+		ttm_error("%s%s%s",
+			app->options.replay ? app->options.replay : "",
+			app->options.replay ? ": " : "", strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	if (!app->model.snapshot)
