@@ -148,7 +148,8 @@ static unsigned classes_parse(const char *value)
 	return classes;
 }
 
-static void limit_add(struct check_options *options, const char *value)
+static void limit_add(
+	struct check_options *options, const char *option, const char *value)
 {
 	struct check_limit *limit = &options->limits[options->limits_len];
 	const char *equals = strchr(value, '=');
@@ -158,10 +159,11 @@ static void limit_add(struct check_options *options, const char *value)
 		ttm_error_usage("more than %u limits", CHECK_LIMITS_MAX);
 	if (!equals || (size_t)(equals - value) >= sizeof(kind) ||
 		ttm_size_parse(equals + 1, &limit->bytes) < 0)
-		ttm_error_usage("not a limit: %s (KIND=SIZE)", value);
+		ttm_error_usage(
+			"--%s: not a limit: %s (KIND=SIZE)", option, value);
 	memcpy(kind, value, (size_t)(equals - value));
 	kind[equals - value] = '\0';
-	limit->figures = dump_kinds_parse("max", kind);
+	limit->figures = dump_kinds_parse(option, kind);
 	limit->text = value;
 	options->limits_len++;
 }
@@ -236,7 +238,8 @@ static void option_take(struct check_options *options, int option)
 		break;
 	case OPTION_MAX:
 	case OPTION_MAX_PEAK:
-		limit_add(options, optarg);
+		limit_add(options, option == OPTION_MAX ? "max" : "max-peak",
+			optarg);
 		options->limits[options->limits_len - 1].peak = option ==
 			OPTION_MAX_PEAK;
 		break;
