@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -154,6 +155,8 @@ static int record_open(struct top_app *app)
 {
 	if (!app->options.record)
 		return 0;
+	/* Beyond a limit for file sizes is an error, as a full disk is. */
+	signal(SIGXFSZ, SIG_IGN);
 	app->record = fopen(app->options.record, "we");
 	if (app->record)
 		return 0;
