@@ -85,10 +85,13 @@ static uint64_t total_of(
 
 /*
  * Without the scan of its slots that is still to come, the mirror has only what the
- * records told: that is all if they were read from the first one on.
+ * records told: that is all if they were read from the first one on. Of a device that
+ * was closed since, all is orphaned already, and in no total.
  */
-static bool total_is_known(const struct ttm_process *process)
+static bool total_is_known(const struct ttm_process *process, uint64_t w1)
 {
+	if (TTM_W1_EPOCH(w1) != process->model.shares[TTM_W1_DEVICE(w1)].epoch)
+		return false;
 	return !process->scan_wanted ||
 		(!process->scanned_ns && !process->resumed && !process->missed);
 }
@@ -113,7 +116,7 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		what = alloc ? "CB_ALLOC" : "CB_FREE";
 	else
 		what = alloc ? "ALLOC" : "FREE";
-	if (total_is_known(process))
+	if (total_is_known(process, record->w[1]))
 		snprintf(total, sizeof(total), "%.3f MiB",
 			(double)total_of(process, entry, figure) / MIB);
 	snprintf(text, sizeof(text),
@@ -125,6 +128,23 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		logical, alloc ? '+' : '-',
 		(double)ttm_words_bytes(record) / MIB, total);
 	engine->config.event(text);
+}
+
+/* As readers call them (lib/read/names.c). */
+static const char *const anomalies[TTMEM_ANOMALIES] = { "free_unknown",
+	"alloc_live", "bad_device", "too_many_devices", "bad_kind", "overflow",
+	"late_free", "scope_underflow", "scope_too_deep", "device_changed" };
+static const char *const losses[TTMEM_LOSSES] = { "no_slot", "no_index",
+	"no_lane", "too_deep", "no_name" };
+
+/* The number is a program's: it may be anything. */
+static const char *reason_of(unsigned type, uint64_t reason)
+{
+	if (type == TTM_RECORD_ANOMALY && reason < TTMEM_ANOMALIES)
+		return anomalies[reason];
+	if (type == TTM_RECORD_LOSS && reason < TTMEM_LOSSES)
+		return losses[reason];
+	return "unknown";
 }
 
 static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
@@ -149,8 +169,8 @@ static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 		snprintf(text, sizeof(text), "[%s]%s: %.3f MiB", names[type],
 			device, (double)record->w[4] / MIB);
 	else if (type == TTM_RECORD_ANOMALY || type == TTM_RECORD_LOSS)
-		snprintf(text, sizeof(text), "[%s]%s: reason %" PRIu64,
-			names[type], device, record->w[4]);
+		snprintf(text, sizeof(text), "[%s]%s: %s", names[type], device,
+			reason_of(type, record->w[4]));
 	else
 		snprintf(text, sizeof(text), "[%s]%s by process %" PRIu32,
 			names[type], device, process->attached->header.pid);

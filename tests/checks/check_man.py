@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: check_man.py PAGE...
 
-mandoc has nothing to say about the manual pages, and what they refer to is among them
-or has a name that is not ours.
+mandoc has nothing to say about the manual pages, what they refer to is among them or has
+a name that is not ours, and no quotation has another one in it.
 """
 
 import os
@@ -14,6 +14,8 @@ import sys
 import tempfile
 
 NOT_FOUND = re.compile(r'referenced manual not found: Xr (\S+) (\d)')
+# groff ends the first behind the second: (`0, `2-3'').
+NESTED = re.compile(r'^\..*\bQl .*\bQl ', re.MULTILINE)
 REFERENCE = re.compile(r'^\.Xr (\S+) (\d)', re.MULTILINE)
 
 
@@ -33,12 +35,21 @@ def references(path, pages):
             f'{name}.{section}' not in pages]
 
 
+def nested(path):
+    """Lines that quote twice."""
+    with open(path, encoding='utf-8') as file:
+        return [f'{path}: nested quotes: {line}'
+                for line in NESTED.findall(file.read())]
+
+
 def can_fail():
     with tempfile.NamedTemporaryFile('w', suffix='.1') as page:
         page.write('.Dd July 1, 2025\n.Dt X 1\n.Os\n.Sh NAME\n.Nm x\n.Nd y\n'
-                   '.Sh DESCRIPTION\n.Xr ttmem-none 9\n.Nosuchmacro\n')
+                   '.Sh DESCRIPTION\n.Xr ttmem-none 9\n.Nosuchmacro\n'
+                   '.Pq Ql a , Ql b\n')
         page.flush()
-        return lint(page.name) and references(page.name, [])
+        return lint(page.name) and references(page.name, []) and \
+            nested(page.name)
 
 
 def main():
@@ -52,7 +63,8 @@ def main():
         return 1
     paths = sys.argv[1:]
     pages = [os.path.basename(p) for p in paths]
-    faults = [f for p in paths for f in lint(p) + references(p, pages)]
+    faults = [f for p in paths
+              for f in lint(p) + references(p, pages) + nested(p)]
     for fault in faults:
         print(fault)
     print(f'man: {len(pages)} pages, {len(faults)} faults')

@@ -270,6 +270,21 @@ def check_output_that_fails(place):
         serve.expect('old', file.read(), 'old\n')
 
 
+def check_output_beyond_the_limit_for_files(place):
+    """An error like others: no signal ends it, and nothing is left."""
+    place.serve()
+    dumps.busy(place)
+    path = f'{place.files}/limited/report'
+    os.mkdir(os.path.dirname(path))
+    done = subprocess.run(['prlimit', '--fsize=100', dumps.PROGRAM, '-o', path],
+                          text=True, capture_output=True, check=False,
+                          timeout=60, env=place.environment())
+    serve.expect('status', done.returncode, 1)
+    serve.expect('stderr', done.stderr,
+                 f'ttmem-dump: {path}: File too large\n')
+    serve.expect('left', os.listdir(os.path.dirname(path)), [])
+
+
 def check_from(place):
     two_loads(place)
     text = run(place, '--format', 'json').stdout
@@ -309,4 +324,5 @@ if __name__ == '__main__':
         check_schema, check_json_is_what_the_reader_sees,
         check_json_with_filters, check_json_clash_process_is_renumbered,
         check_watch_is_lines, check_csv, check_csv_starts_no_formula,
-        check_output_file, check_output_that_fails, check_from)))
+        check_output_file, check_output_that_fails,
+        check_output_beyond_the_limit_for_files, check_from)))

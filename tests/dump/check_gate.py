@@ -137,6 +137,18 @@ def check_suppressions(place):
         has(done.stderr, f'{path}:1: not a suppression')
 
 
+def check_suppressions_have_comments_in_lines_of_their_own(place):
+    """A scope may have anything in it, so a pattern goes on to the end of its line."""
+    place.serve()
+    left(place, LEAK)
+    path = place.file('supp', '# one\n  # two\nleak:a.one # three\nleak:a.one \n'
+                      '  leak:a.one\n')
+    text = gate(place, '--suppressions', path, status=23)
+    has(text, f'unused suppression: {path}:3: leak:a.one # three',
+        f'unused suppression: {path}:4: leak:a.one \n',
+        'suppressed: 2 objects, 2097152 bytes: leak:a.one\n')
+
+
 def check_suppressions_from_a_pipe(place):
     """It can be read but once, however often is looked."""
     place.serve()
@@ -354,5 +366,6 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_clean, check_records, check_names_where_it_is, check_classes,
         check_kinds, check_suppressions, check_suppressions_from_a_pipe,
+        check_suppressions_have_comments_in_lines_of_their_own,
         check_hostile_scopes_come_back, check_many, check_baseline, check_limits, check_since,
         check_ack, check_settle_and_wait, check_formats)))

@@ -95,6 +95,13 @@ WRONG = (
     ('clean', 'more'),
     ('clean', '--from', 'x'),
     ('schema', 'more'),
+    ('--output', ''),
+    ('--from', ''),
+    ('check', '--baseline', ''),
+    ('check', '--suppressions', ''),
+    ('run', '--junit', '', '--', 'true'),
+    ('run', '-o', '', '--', 'true'),
+    ('run', '--ttmemd', '', '--', 'true'),
 )
 
 
@@ -140,6 +147,13 @@ def check_each_option_is_tested(place):
         missing = {o for o in own_options(place, command) - {'--help'}
                    if f"'{o}'" not in text}
         serve.expect(f'options of {command} in no test', missing, set())
+
+
+def check_wrong_values_have_the_name_of_their_option(place):
+    for option in ('--max', '--max-peak'):
+        for value in ('dram', 'sram=1', '=1'):
+            done = run(place, 'check', option, value, status=2)
+            has(done.stderr, f'ttmem-dump: {option}: ')
 
 
 def check_help(place):
@@ -203,4 +217,5 @@ def check_completion(place):
 
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
-        check_wrong, check_help, check_each_option_is_tested, check_man_page, check_completion)))
+        check_wrong, check_wrong_values_have_the_name_of_their_option,
+        check_help, check_each_option_is_tested, check_man_page, check_completion)))

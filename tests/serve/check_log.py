@@ -116,6 +116,21 @@ def check_log_of_buffers(place):
               '[ALLOC_FAILED] on device 0: 3.000 MiB'])
 
 
+def check_log_of_what_is_wrong(place):
+    """With the reason as all other outputs name it."""
+    log_of(place, '''
+        open 0 chip=1
+        sync
+        free 0 dram 1
+        sync
+        alloc 0 9 1 0 1M
+        sync
+        pop
+        ''', ['[ANOMALY] on device 0: free_unknown',
+              '[ANOMALY]: bad_kind',
+              '[ANOMALY]: scope_underflow'])
+
+
 def check_log_of_what_happened_before(place):
     """As far as it is still to be read; and once, over a restart."""
     load = place.run('''
@@ -145,6 +160,29 @@ def check_log_of_what_happened_before(place):
          ' -0.875 MiB (total unknown)'],
         ['[KERNEL_UNLOAD] Dispatch kernel on device 0:'
          ' -0.090 MiB (total unknown)']])
+
+
+def check_log_of_a_device_that_was_closed_since(place):
+    """What was on it is orphaned when the records are read: no total has it."""
+    load = place.run('''
+        open 0 chip=1
+        alloc 0 dram 1 0 1M
+        free 0 dram 1
+        alloc 0 dram 2 0 2M
+        close 0
+        open 0 chip=1
+        alloc 0 dram 3 0 4M
+        sync
+        ''')
+    server = place.serve('--log-events')
+    place.settled('served', load)
+    serve.expect('status', server.stop(), 0)
+    serve.expect('lines',
+                 [x for x in server.lines() if 'DEVICE_' not in x], [
+        '[ALLOC] DRAM buffer on device 0: +1.000 MiB (total unknown)',
+        '[FREE] DRAM buffer on device 0: -1.000 MiB (total unknown)',
+        '[ALLOC] DRAM buffer on device 0: +2.000 MiB (total unknown)',
+        '[ALLOC] DRAM buffer on device 0: +4.000 MiB (total 4.000 MiB)'])
 
 
 def check_log_has_150_lines_for_each_device(place):

@@ -107,6 +107,10 @@ def check_untracked_holder(place):
         top.keys('1')
         # Of the driver: its board, and what it measures.
         top.shows('n150', 'MHz')
+        # It has no fan, and that is no failure.
+        health = tops.press(top, 'health')
+        tops.has(health.text, 'temperature ')
+        tops.has_not(health.text, 'reading')
 
 
 def check_quiet_frames(place):
@@ -250,6 +254,25 @@ def check_record_and_replay(place):
     load.end()
 
 
+def check_record_on_a_full_disk(place):
+    """The view goes on; in the end it says what went wrong, and with which file."""
+    said = 'ttmem-top: /dev/full: No space left on device\n'
+    place.serve()
+    load = place.run(SCRIPT)
+    with live(place, '--record', '/dev/full') as top:
+        tops.first(top)
+        top.shows('recording ends: No space left')
+        top.shows('256M')
+        load.go()
+        top.shows('768M')
+        top.keys('q')
+        serve.expect('status', top.status(), 1)
+        top.shows(said.strip())
+    done = tops.run(place, '--once', '--record', '/dev/full', status=1)
+    serve.expect('stderr', done.stderr, said)
+    load.end()
+
+
 def check_remote_view(place):
     """What ttmem-dump writes, read from standard input as it comes."""
     place.serve()
@@ -284,6 +307,7 @@ if __name__ == '__main__':
         check_it_follows, check_killed_and_restarted, check_stopped,
         check_started_before_ttmemd, check_untracked_holder,
         check_quiet_frames, check_hostile_names,
-        check_no_room, check_kill_asks, check_readonly_kills_nobody, check_record_and_replay,
+        check_no_room, check_kill_asks, check_readonly_kills_nobody,
+        check_record_and_replay, check_record_on_a_full_disk,
         check_remote_view, check_the_stream_ends,
     ]))

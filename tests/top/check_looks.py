@@ -159,10 +159,27 @@ def check_size(place):
             serve.fail(f'longer than 100: {line!r}')
 
 
+def check_charts_cut_no_number(place):
+    """Behind DRAM and L1 is what a wide terminal has there, or less of it."""
+    def titles(cols):
+        text = tops.run(place, '--replay', tops.sample(place, 'small'),
+                        '--once', '--view', 'charts', '--size',
+                        f'{cols}x24').stdout
+        return {word for line in text.splitlines()[1:]
+                for title in re.findall(r' (?:DRAM|L1  ) (.*)', line)
+                for word in title.split() if '[' not in line}
+    wide = titles(160)
+    tops.has(' '.join(wide), '62.6%', '20.2G')
+    for cols in range(20, 80):
+        serve.expect(f'cut at {cols} columns', titles(cols) - wide, set())
+
+
 def check_wrong_use(place):
     for options in (('--nonsense',), ('-d', 'x'), ('-d', '0'), ('-n', '-1'),
                     ('extra',), ('--replay',), ('-n', '1e99'),
-                    ('--sort', 'nothing')):
+                    ('--sort', 'nothing'), ('--device', 'nothing'),
+                    ('--device', ''), ('--device', '-1'),
+                    ('--device', 'asic:x'), ('--device', 'pci:1')):
         done = tops.run(place, *options, status=2)
         tops.has(done.stderr, 'ttmem-top')
         serve.expect('stdout', done.stdout, '')
@@ -171,11 +188,26 @@ def check_wrong_use(place):
     tops.has(tops.run(place, '--version').stdout, 'ttmem-top')
 
 
+def check_device(place):
+    """By each of its names; one that is not there is not taken for another."""
+    sample = tops.sample(place, 'small')
+    for name in ('1', 'asic:7700000400000002', 'asic:0x7700000400000002',
+                 'pci:0004:01:00.0', 'pci:4:1:0.0'):
+        text = tops.run(place, '--replay', sample, '--once', '--device',
+                        name).stdout
+        tops.has(text, '\nDevice 1 ')
+    for name in ('99', 'asic:1', 'pci:ff:1f.7'):
+        done = tops.run(place, '--replay', sample, '--once', '--device', name,
+                        status=3)
+        serve.expect('stderr', done.stderr,
+                     f'ttmem-top: no data: there is no device {name}\n')
+
+
 def check_no_recording(place):
     bad = place.file('json', 'this is no JSON\n')
     for path, status in ((f'{place.files}/none', 1), (bad, 4), ('/', 1)):
         done = tops.run(place, '--replay', path, '--once', status=status)
-        tops.has(done.stderr, 'ttmem-top: ')
+        tops.has(done.stderr, f'ttmem-top: {path}: ')
         serve.expect('lines', done.stderr.count('\n'), 1)
 
 
@@ -190,6 +222,6 @@ if __name__ == '__main__':
         check_vt100, check_ascii, check_utf8_bars, check_dumb, check_pipe,
         check_terminal_without_name, check_batch,
         check_all_devices_in_a_pipe, check_nobody_reads_it, check_full_disk,
-        check_size, check_wrong_use, check_no_recording,
-        check_no_ttmemd,
+        check_size, check_charts_cut_no_number, check_wrong_use,
+        check_device, check_no_recording, check_no_ttmemd,
     ]))

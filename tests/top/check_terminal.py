@@ -74,6 +74,20 @@ def check_vt100_is_restored(place):
     ends_well(place, lambda terminal, _: terminal.keys('q'), 'vt100')
 
 
+def check_vt100_leaves_a_line_for_the_shell(place):
+    """It has one screen only: the prompt is where keys were listed."""
+    with shell(place, term='vt100') as terminal:
+        for key in ('C-z', 'q'):
+            if key == 'q':
+                terminal.type('fg\n')
+                tops.first(terminal)
+            else:
+                start(terminal, place)
+            terminal.keys(key)
+            terminal.until('the prompt', lambda screen:
+                           screen.rows[-1].rstrip() == 'ready>')
+
+
 def check_stop_and_go_on(place):
     with shell(place) as terminal:
         before, stty = terminal.modes(), terminal.stty()
@@ -191,7 +205,8 @@ def check_nothing_new_is_nothing_written(place):
 if __name__ == '__main__':
     sys.exit(tops.run_all(__doc__, [
         check_q_restores, check_ctrl_c_restores, check_sigterm_restores,
-        check_sighup_restores, check_vt100_is_restored, check_stop_and_go_on,
+        check_sighup_restores, check_vt100_is_restored,
+        check_vt100_leaves_a_line_for_the_shell, check_stop_and_go_on,
         check_resized_while_stopped, check_no_terminal_any_more,
         check_standard_input_is_something_else, check_resize_storm, check_every_size,
         check_nothing_is_cleared, check_nothing_new_is_nothing_written,

@@ -46,10 +46,10 @@ static void device_need(
 
 	if (selector_fits_any(verdict->snapshot, selector))
 		return;
-	if (selector->kind == DUMP_BY_CHIP)
+	if (selector->by == TTM_DEVICE_BY_CHIP)
 		check_lines_add(&verdict->missing,
 			"there is no device asic:%" PRIx64, selector->first);
-	else if (selector->kind == DUMP_BY_PCI)
+	else if (selector->by == TTM_DEVICE_BY_PCI)
 		check_lines_add(&verdict->missing, "there is no device pci:%s",
 			ttm_pci_text(selector->first, cell));
 	else if (selector->first == selector->last)

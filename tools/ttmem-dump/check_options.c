@@ -148,7 +148,8 @@ static unsigned classes_parse(const char *value)
 	return classes;
 }
 
-static void limit_add(struct check_options *options, const char *value)
+static void limit_add(
+	struct check_options *options, const char *option, const char *value)
 {
 	struct check_limit *limit = &options->limits[options->limits_len];
 	const char *equals = strchr(value, '=');
@@ -158,10 +159,11 @@ static void limit_add(struct check_options *options, const char *value)
 		ttm_error_usage("more than %u limits", CHECK_LIMITS_MAX);
 	if (!equals || (size_t)(equals - value) >= sizeof(kind) ||
 		ttm_size_parse(equals + 1, &limit->bytes) < 0)
-		ttm_error_usage("not a limit: %s (KIND=SIZE)", value);
+		ttm_error_usage(
+			"--%s: not a limit: %s (KIND=SIZE)", option, value);
 	memcpy(kind, value, (size_t)(equals - value));
 	kind[equals - value] = '\0';
-	limit->figures = dump_kinds_parse("max", kind);
+	limit->figures = dump_kinds_parse(option, kind);
 	limit->text = value;
 	options->limits_len++;
 }
@@ -220,7 +222,7 @@ static void option_take(struct check_options *options, int option)
 {
 	switch (option) {
 	case OPTION_BASELINE:
-		options->baseline = optarg;
+		options->baseline = dump_option_file("baseline", optarg);
 		break;
 	case OPTION_ERRORS_FOR:
 		options->errors_for = classes_parse(optarg);
@@ -232,11 +234,12 @@ static void option_take(struct check_options *options, int option)
 		options->ignored |= dump_kinds_parse("ignore-kind", optarg);
 		break;
 	case OPTION_JUNIT:
-		options->junit = optarg;
+		options->junit = dump_option_file("junit", optarg);
 		break;
 	case OPTION_MAX:
 	case OPTION_MAX_PEAK:
-		limit_add(options, optarg);
+		limit_add(options, option == OPTION_MAX ? "max" : "max-peak",
+			optarg);
 		options->limits[options->limits_len - 1].peak = option ==
 			OPTION_MAX_PEAK;
 		break;
@@ -247,17 +250,18 @@ static void option_take(struct check_options *options, int option)
 		options->since = optarg;
 		break;
 	case OPTION_SUPPRESSIONS:
-		suppressions_add(options, optarg);
+		suppressions_add(
+			options, dump_option_file("suppressions", optarg));
 		break;
 	case OPTION_TTMEMD:
-		options->ttmemd = optarg;
+		options->ttmemd = dump_option_file("ttmemd", optarg);
 		break;
 	case OPTION_WAIT_PID:
 		options->wait_pid = dump_option_number(
 			"wait-pid", optarg, 1, INT32_MAX);
 		break;
 	case 'o':
-		options->output = optarg;
+		options->output = dump_option_file("output", optarg);
 		break;
 	default:
 		flag_take(options, option);

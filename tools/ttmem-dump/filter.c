@@ -40,80 +40,36 @@ static void parts_each(struct dump_filter *filter, const char *option,
 
 /* -- devices ------------------------------------------------------------------- */
 
-static bool hex_parse(const char *text, uint64_t *ret_value)
-{
-	char prefixed[PART_SIZE + 2];
-
-	if (strncmp(text, "0x", 2) == 0)
-		return ttm_number_parse(text, ret_value) == 0;
-	snprintf(prefixed, sizeof(prefixed), "0x%s", text);
-	return ttm_number_parse(prefixed, ret_value) == 0;
-}
-
-/* "0000:01:00.0", the domain may be left out. */
-static bool pci_parse(const char *text, uint64_t *ret_address)
-{
-	unsigned domain = 0, bus, device, function;
-	int end = 0;
-
-	if (strspn(text, "0123456789abcdefABCDEF:.") != strlen(text))
-		return false;
-	if ((sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device,
-		     &function, &end) != 4 ||
-		    text[end])) {
-		domain = 0;
-		end = 0;
-		if (sscanf(text, "%2x:%2x.%1x%n", &bus, &device, &function,
-			    &end) != 3 ||
-			text[end])
-			return false;
-	}
-	if (device > 0x1f || function > 7)
-		return false;
-	*ret_address = TTMEM_PCI_ADDRESS(domain, bus, device, function);
-	return true;
-}
-
-/* "3" or "2-5". */
-static bool logical_parse(const char *part, struct dump_selector *ret_selector)
+/* "2-5". */
+static bool range_parse(const char *part, struct dump_selector *ret_selector)
 {
 	const char *dash = strchr(part, '-');
 	char first[PART_SIZE];
-	size_t length = dash ? (size_t)(dash - part) : strlen(part);
+	size_t length = (size_t)(dash - part);
 
 	memcpy(first, part, length);
 	first[length] = '\0';
-	if (ttm_number_parse(first, &ret_selector->first) < 0)
-		return false;
-	ret_selector->last = ret_selector->first;
-	if (dash && ttm_number_parse(dash + 1, &ret_selector->last) < 0)
-		return false;
-	ret_selector->kind = DUMP_BY_LOGICAL;
-	return ret_selector->first <= ret_selector->last &&
+	ret_selector->by = TTM_DEVICE_BY_LOGICAL;
+	return ttm_number_parse(first, &ret_selector->first) == 0 &&
+		ttm_number_parse(dash + 1, &ret_selector->last) == 0 &&
+		ret_selector->first <= ret_selector->last &&
 		ret_selector->last <= LOGICAL_MAX;
 }
 
 static bool selector_parse(const char *part, struct dump_selector *ret_selector)
 {
-	bool good;
-
-	if (strncmp(part, "asic:", 5) == 0) {
-		ret_selector->kind = DUMP_BY_CHIP;
-		good = hex_parse(part + 5, &ret_selector->first);
-	} else if (strncmp(part, "pci:", 4) == 0) {
-		ret_selector->kind = DUMP_BY_PCI;
-		good = pci_parse(part + 4, &ret_selector->first);
-	} else {
-		return logical_parse(part, ret_selector);
-	}
+	if (strchr(part, '-'))
+		return range_parse(part, ret_selector);
+	if (!ttm_device_parse(part, &ret_selector->by, &ret_selector->first))
+		return false;
 	ret_selector->last = ret_selector->first;
-	return good;
+	return true;
 }
 
 static void device_take(
 	struct dump_filter *filter, const char *option, const char *part)
 {
-	struct dump_selector selector = { DUMP_BY_LOGICAL, 0, 0 };
+	struct dump_selector selector = { TTM_DEVICE_BY_LOGICAL, 0, 0 };
 
 	if (!selector_parse(part, &selector))
 		ttm_error_usage("--%s: not a device: %s (0, 2-3, asic:HEX or "

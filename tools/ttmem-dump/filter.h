@@ -9,19 +9,15 @@
 
 #include <ttmem/reader.h>
 
+#include "common/device.h"
+
 #define DUMP_FIGURES_ALL ((1u << TTMEM_FIGURES) - 1)
 #define DUMP_SELECTORS_MAX 64u
 #define DUMP_PIDS_MAX 256u
 #define DUMP_SCOPES_MAX 64u
 
-enum dump_selector_kind {
-	DUMP_BY_LOGICAL = 1,
-	DUMP_BY_CHIP = 2,
-	DUMP_BY_PCI = 3,
-};
-
 struct dump_selector {
-	enum dump_selector_kind kind;
+	enum ttm_device_by by;
 	uint64_t first;
 	uint64_t last;
 };

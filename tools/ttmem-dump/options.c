@@ -17,7 +17,7 @@ bool dump_option_take(int option, const char *help, struct dump_where *where,
 		where->dir = ttm_option_dir(optarg);
 		return true;
 	case DUMP_OPTION_FROM:
-		where->from = optarg;
+		where->from = dump_option_file("from", optarg);
 		return true;
 	case DUMP_OPTION_KIND:
 		dump_filter_add_kinds(filter, "kind", optarg);
@@ -60,4 +60,11 @@ uint64_t dump_option_number(
 			option, (unsigned long long)least,
 			(unsigned long long)most, value);
 	return number;
+}
+
+const char *dump_option_file(const char *option, const char *value)
+{
+	if (!value[0])
+		ttm_error_usage("--%s: the name of the file is empty", option);
+	return value;
 }

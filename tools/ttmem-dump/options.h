@@ -69,4 +69,7 @@ void dump_options_check(int argc, char **argv, const struct dump_where *where);
 uint64_t dump_option_number(
 	const char *option, const char *value, uint64_t least, uint64_t most);
 
+/* The same of a file, for an empty name, which a variable that is not set makes. */
+const char *dump_option_file(const char *option, const char *value);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,6 +55,8 @@ int dump_out_open(const char *path, struct dump_out *ret_out)
 	int fd;
 
 	memset(ret_out, 0, sizeof(*ret_out));
+	/* Beyond a limit for file sizes is an error, as a full disk is. */
+	signal(SIGXFSZ, SIG_IGN);
 	if (!path || strcmp(path, "-") == 0) {
 		ret_out->file = stdout;
 		return 0;

@@ -127,7 +127,7 @@ static void own_take(struct dump_report_options *options, int option)
 		options->keys = dump_keys_parse("group-by", optarg);
 		break;
 	case 'o':
-		options->output = optarg;
+		options->output = dump_option_file("output", optarg);
 		break;
 	case OPTION_TABLE:
 		options->tables = table_parse(optarg);

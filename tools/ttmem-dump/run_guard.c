@@ -89,7 +89,8 @@ static pid_t ttmemd_start(const char *directory, const char *program, int told)
 		ttmemd_try(program, directory);
 	else
 		ttmemd_search(directory);
-	ttm_error("cannot start ttmemd%s%s: %s", program ? ": " : "",
+	/* Into the log, of which run_guard_is_well() tells, with our name. */
+	fprintf(stderr, "cannot start ttmemd%s%s: %s\n", program ? ": " : "",
 		program ? program : "", strerror(errno));
 	_exit(127);
 }

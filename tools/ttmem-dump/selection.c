@@ -11,9 +11,7 @@
 bool dump_selector_fits(const struct dump_selector *selector,
 	const struct ttmem_device_row *device)
 {
-	uint64_t value = selector->kind == DUMP_BY_CHIP ? device->chip_id :
-		selector->kind == DUMP_BY_PCI           ? device->pci_address :
-							  device->logical;
+	uint64_t value = ttm_device_value(device, selector->by);
 
 	return value != TTMEM_UNKNOWN && value >= selector->first &&
 		value <= selector->last;

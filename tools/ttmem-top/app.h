@@ -18,7 +18,8 @@ struct top_app {
 	struct top_model model;
 	struct top_state state;
 	struct top_grid grid;
-	FILE *record;          /* NULL: none */
+	FILE *record;          /* NULL: none, or it failed */
+	int record_error;      /* why, or 0 */
 	uint64_t histories_ns; /* when they are to be recorded again */
 	bool utf8;             /* the locale's characters */
 	char config[TOP_CONFIG_PATH_SIZE];  /* "": none */

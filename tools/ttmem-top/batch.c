@@ -98,13 +98,17 @@ static int frame_make(struct top_app *app, bool first)
 {
 	int r = snapshot_take(app);
 
+	if (app->record_error)
+		return TTM_EXIT_FAILURE; /* told of in the end */
 	if (r == -ENODATA && !first && top_source_is_replay(app->source))
 		return -1;
 	if (!first && fputc('\n', stdout) == EOF)
 		return TTM_EXIT_FAILURE;
 	top_source_worth(app->source, top_now_ns(), &app->model.worth);
 	if (r < 0 && r != -ENODATA) {
-		ttm_error("%s", strerror(-r));
+		ttm_error("%s%s%s",
+			app->options.replay ? app->options.replay : "",
+			app->options.replay ? ": " : "", strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	if (!app->model.snapshot)
@@ -119,6 +123,13 @@ static int frame_make(struct top_app *app, bool first)
 	}
 	if (fflush(stdout) != 0)
 		return TTM_EXIT_FAILURE; /* nobody reads it any more */
+	/* Another one was shown instead. */
+	if (app->model.snapshot && app->options.device) {
+		if (first)
+			ttm_error("no data: there is no device %s",
+				app->options.device);
+		return ttm_exit_join(app->model.worth.status, TTM_EXIT_NO_DATA);
+	}
 	return app->model.worth.status;
 }
 

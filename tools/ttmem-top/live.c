@@ -146,12 +146,16 @@ static uint64_t due_of(const struct top_app *app)
 static void snapshot_look(struct live *live, uint64_t now_ns)
 {
 	struct top_app *app = live->app;
-	int r;
+	int r, failed;
 
 	live->flags = top_state_flags(&app->state);
 	if (is_waiting(app))
 		return;
+	failed = app->record_error;
 	r = top_app_take(app, now_ns);
+	if (app->record_error != failed)
+		top_message(&app->state, now_ns, "recording ends: %s",
+			strerror(-app->record_error));
 	if (!app->state.frozen)
 		top_source_worth(app->source, now_ns, &app->model.worth);
 	if (r == 0)

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "app.h"
+#include "common/device.h"
 #include "common/error.h"
 #include "config.h"
 
@@ -34,35 +36,41 @@ static uint32_t record_flags(struct top_app *app, uint64_t now_ns)
 	return flags | TTMEM_SNAPSHOT_HISTORIES;
 }
 
-static int record_write(
+/* What cannot be recorded can still be shown: the recording ends, nothing else. */
+static void record_write(
 	struct top_app *app, const struct ttmem_snapshot *snapshot)
 {
-	int r = ttmem_snapshot_write_file(snapshot, app->record);
+	int r;
 
-	if (r == 0 && fflush(app->record) != 0)
-		r = -errno;
-	return r;
+	errno = 0;
+	r = ttmem_snapshot_write_file(snapshot, app->record);
+	if ((r == 0 && fflush(app->record) != 0) || r == -EIO)
+		r = errno ? -errno : -EIO;
+	if (r == 0)
+		return;
+	app->record_error = r;
+	app->model.recording = false;
+	fclose(app->record);
+	app->record = NULL;
 }
 
-/* "0", "asic:HEX" or "pci:BDF", once there are devices. */
+/* Once it is there; the first one if several have that number. */
 static void device_choose(struct top_app *app)
 {
-	char asic[TOP_TEXT_SIZE], pci[TOP_TEXT_SIZE], address[TOP_TEXT_SIZE];
-	const char *wanted = app->options.device;
+	enum ttm_device_by by;
+	uint64_t wanted;
 	size_t i;
 
-	for (i = 0; wanted && i < app->model.devices.len; i++) {
+	if (!ttm_device_parse(app->options.device, &by, &wanted))
+		return;
+	for (i = 0; i < app->model.devices.len; i++) {
 		const struct top_device *d = &app->model.devices.list[i];
 
-		snprintf(asic, sizeof(asic), "asic:%llx",
-			(unsigned long long)d->row->chip_id);
-		snprintf(pci, sizeof(pci), "pci:%.40s",
-			ttm_pci_text(d->row->pci_address, address));
-		if (strcmp(d->name, wanted) != 0 && strcmp(asic, wanted) != 0 &&
-			strcmp(pci, wanted) != 0)
+		if (ttm_device_value(d->row, by) != wanted)
 			continue;
 		app->state.device = d->id;
 		app->options.device = NULL;
+		return;
 	}
 }
 
@@ -76,7 +84,7 @@ int top_app_take(struct top_app *app, uint64_t now_ns)
 		flags |= record_flags(app, now_ns);
 	r = top_source_take(app->source, flags, now_ns, &snapshot);
 	if (r == 0 && app->record)
-		r = record_write(app, snapshot);
+		record_write(app, snapshot);
 	if (r < 0) {
 		ttmem_snapshot_free(&snapshot);
 		return r;
@@ -147,6 +155,8 @@ static int record_open(struct top_app *app)
 {
 	if (!app->options.record)
 		return 0;
+	/* Beyond a limit for file sizes is an error, as a full disk is. */
+	signal(SIGXFSZ, SIG_IGN);
 	app->record = fopen(app->options.record, "we");
 	if (app->record)
 		return 0;
@@ -190,8 +200,11 @@ static int app_run(struct top_app *app)
 
 static int app_end(struct top_app *app, int status)
 {
-	if (app->record && fclose(app->record) != 0 && status == 0) {
-		ttm_error("%s: %s", app->options.record, strerror(errno));
+	if (app->record && fclose(app->record) != 0)
+		app->record_error = -errno;
+	if (app->record_error) {
+		ttm_error("%s: %s", app->options.record,
+			strerror(-app->record_error));
 		status = TTM_EXIT_FAILURE;
 	}
 	top_source_close(&app->source);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/device.h"
 #include "common/error.h"
 #include "common/number.h"
 #include "common/options.h"
@@ -148,6 +149,18 @@ static size_t sort_parse(const char *value)
 	return column;
 }
 
+static const char *device_parse(const char *value)
+{
+	enum ttm_device_by by;
+	uint64_t wanted;
+
+	if (!ttm_device_parse(value, &by, &wanted))
+		ttm_error_usage("--device: not a device: %s (0, asic:HEX or "
+				"pci:BDF)",
+			value);
+	return value;
+}
+
 static unsigned window_parse(const char *value)
 {
 	static const char *const names[TOP_WINDOWS] = { "1m", "2m", "5m", "15m",
@@ -188,7 +201,7 @@ static void view_option(int option, struct top_options *options)
 {
 	switch (option) {
 	case OPTION_DEVICE:
-		options->device = optarg;
+		options->device = device_parse(optarg);
 		break;
 	case OPTION_FILTER:
 		options->filter = optarg;

@@ -15,7 +15,7 @@ struct top_options {
 	const char *record;
 	const char *config; /* NULL: the usual file */
 	const char *filter;
-	const char *device; /* NULL: the first */
+	const char *device; /* NULL: the first, or it was found */
 	bool no_config;
 	bool once;
 	bool batch;

@@ -140,6 +140,16 @@ int top_screen_open(bool keys_from_tty, struct top_screen **ret_screen)
 	return 0;
 }
 
+/* Where there is no other screen to go back to, the shell goes on in the last line. */
+static void terminal_leave(void)
+{
+	move(LINES - 1, 0);
+	attrset(A_NORMAL);
+	clrtoeol();
+	refresh();
+	endwin();
+}
+
 void top_screen_close(struct top_screen **screen)
 {
 	struct top_screen *s = *screen;
@@ -148,7 +158,7 @@ void top_screen_close(struct top_screen **screen)
 		return;
 	if (s->terminal) {
 		mousemask(0, NULL);
-		endwin();
+		terminal_leave();
 		delscreen(s->terminal);
 	}
 	if (s->keys)
@@ -192,7 +202,7 @@ void top_screen_size(struct top_screen *screen, int *ret_rows, int *ret_cols)
 void top_screen_leave(struct top_screen *screen)
 {
 	(void)screen;
-	endwin();
+	terminal_leave();
 }
 
 void top_screen_return(struct top_screen *screen)

@@ -41,7 +41,7 @@ struct top_source {
 	uint64_t rows_unlisted; /* by ttmemd, for want of room */
 	uint64_t objects_unlisted;
 	struct ttmem_reader_status status; /* why there is none */
-	char error[TTMEM_PARSE_ERROR_SIZE + 64];
+	char error[TTMEM_PARSE_ERROR_SIZE + 256];
 };
 
 /* -- opening ------------------------------------------------------------------ */
@@ -185,7 +185,8 @@ static int replay_next(
 	do {
 		r = ttmem_replay_next(source->replay, ret_snapshot);
 		if (r < 0 && r != -ENODATA && r != -EAGAIN)
-			snprintf(source->error, sizeof(source->error), "%s",
+			snprintf(source->error, sizeof(source->error),
+				"%.200s: %s", source->config.replay,
 				ttmem_replay_error(source->replay));
 	} while (r == -EPROTO || r == -EPROTONOSUPPORT || r == -EFBIG);
 	source->ended = r == -ENODATA;

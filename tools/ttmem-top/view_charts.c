@@ -35,19 +35,21 @@ static void span_make(struct charts *charts, int cols)
 	charts->from_ns = charts->to_ns > window ? charts->to_ns - window : 0;
 }
 
+/* Of a number that is cut, another one would be read. */
 static void series_title(const struct top_area *area, int row, int col,
 	const char *label, enum top_look look, uint64_t used, uint64_t size,
 	uint64_t peak)
 {
 	enum top_level level = top_level_of(top_fraction(used, size));
-	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
+	enum top_look value = top_level_look(level, TOP_LOOK_PLAIN);
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE];
 
-	col = top_printf(area, row, col, look, "%s ", label);
-	col = top_printf(area, row, col, top_level_look(level, TOP_LOOK_PLAIN),
-		"%s/%s %s%s", top_bytes_short(used, a),
-		top_bytes_short(size, b), top_percent(used, size, c),
-		top_level_mark(level));
-	top_printf(area, row, col, TOP_LOOK_PEAK, "  peak %s",
+	col = top_put(area, row, col, look, label);
+	col = top_printf_whole(area, row, col, value, " %s/%s",
+		top_bytes_short(used, a), top_bytes_short(size, b));
+	col = top_printf_whole(area, row, col, value, " %s%s",
+		top_percent(used, size, a), top_level_mark(level));
+	top_printf_whole(area, row, col, TOP_LOOK_PEAK, "  peak %s",
 		top_bytes_short(peak, a));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* View 4: what figures are worth: ttmemd, losses, oddities, ages. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -298,7 +299,9 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 		if (!t)
 			continue;
 		for (r = 0; r < TTMEM_READINGS; r++) {
-			errors += ttm_value_or_0(t->errors[r]) != 0;
+			/* Not each board has all: a Wormhole has no fan. */
+			errors += ttm_value_or_0(t->errors[r]) != 0 &&
+				t->errors[r] != ENOENT;
 			if (r >= TTMEM_READING_AICLK &&
 				ttm_value_or_0(t->ages_ns[r]) > oldest &&
 				r != TTMEM_READING_TEMPERATURE_MAX &&
@@ -313,8 +316,9 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 		if (errors)
 			snprintf(line + strlen(line),
 				sizeof(line) - strlen(line),
-				", ! %llu readings fail",
-				(unsigned long long)errors);
+				", ! %llu reading%s",
+				(unsigned long long)errors,
+				errors == 1 ? " fails" : "s fail");
 		if (t->busy_ns != TTMEM_UNKNOWN)
 			snprintf(line + strlen(line),
 				sizeof(line) - strlen(line),
