@@ -19,6 +19,8 @@
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
 #define SMALL_EXTENTS 4u
+/* "self" is the first thread, and when that has ended it has none. */
+#define DESCRIPTORS "/proc/thread-self/fd"
 
 /*
  * Without a name until it is complete. Where O_TMPFILE or /proc is missing it
@@ -29,7 +31,7 @@ static int file_open(struct ttm_process *process, int directory)
 	struct ttm_text name;
 	int fd = -1;
 
-	if (access("/proc/self/fd", X_OK) == 0)
+	if (access(DESCRIPTORS, X_OK) == 0)
 		fd = openat(
 			directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0) {
@@ -146,7 +148,7 @@ int ttm_segment_directory_open(const struct ttm_process *process)
 
 static int file_link(struct ttm_process *process, int directory)
 {
-	char path[40];
+	char path[48];
 	struct ttm_text text;
 
 	if (process->temporary_name[0])
@@ -154,7 +156,7 @@ static int file_link(struct ttm_process *process, int directory)
 			process->temporary_name, directory, process->file_name,
 			RENAME_NOREPLACE);
 	ttm_text_init(&text, path, sizeof(path));
-	ttm_text_add(&text, "/proc/self/fd/");
+	ttm_text_add(&text, DESCRIPTORS "/");
 	ttm_text_add_decimal(&text, process->fd);
 	return linkat(AT_FDCWD, path, directory, process->file_name,
 		AT_SYMLINK_FOLLOW);
