@@ -29,7 +29,7 @@
 static int file_open(struct ttm_process *process, int directory)
 {
 	struct ttm_text name;
-	int fd = -1;
+	int fd = -1, r;
 
 	if (access(DESCRIPTORS, X_OK) == 0)
 		fd = openat(
@@ -42,8 +42,12 @@ static int file_open(struct ttm_process *process, int directory)
 		fd = openat(directory, process->temporary_name,
 			O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	}
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		r = -errno;
+		/* The next try may do without one. */
+		process->temporary_name[0] = '\0';
+		return r;
+	}
 	return ttm_descriptor_raise(fd);
 }
 
