@@ -239,16 +239,25 @@ static const char *error_text(int error)
 	}
 }
 
+/* What the kernel sends with the error of a write; 0: nothing. */
+static int write_signal(int error)
+{
+	if (error == EFBIG)
+		return SIGXFSZ;
+	return error == EPIPE ? SIGPIPE : 0;
+}
+
 /*
  * Says a line where the program's own errors go, if it can be said at once: neither
- * a full pipe may hold the program up, nor one without a reader kill it. Signals are
- * held here, so a SIGPIPE of our own making can be taken back.
+ * a full pipe may hold the program up, nor one without a reader, or a file at its limit,
+ * kill it. Signals are held here, so one of our own making can be taken back.
  */
 static void stderr_say(const char *line, size_t length)
 {
 	const struct timespec at_once = { 0, 0 };
-	sigset_t broken_pipe, pending;
+	sigset_t ours, pending;
 	fd_set ready;
+	int signal;
 
 	/* Not poll, which wants room below the limit for descriptors. */
 	FD_ZERO(&ready);
@@ -256,12 +265,14 @@ static void stderr_say(const char *line, size_t length)
 	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
 		return;
 	sigpending(&pending);
-	if (write(STDERR_FILENO, line, length) >= 0 || errno != EPIPE ||
-		sigismember(&pending, SIGPIPE))
+	if (write(STDERR_FILENO, line, length) >= 0)
 		return;
-	sigemptyset(&broken_pipe);
-	sigaddset(&broken_pipe, SIGPIPE);
-	sigtimedwait(&broken_pipe, NULL, &at_once);
+	signal = write_signal(errno);
+	if (!signal || sigismember(&pending, signal))
+		return;
+	sigemptyset(&ours);
+	sigaddset(&ours, signal);
+	sigtimedwait(&ours, NULL, &at_once);
 }
 
 /*
