@@ -78,12 +78,13 @@ void ttm_hold(struct ttm_hold *hold)
 	hold->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
 	sigfillset(&all);
-	/* What the hardware raises cannot wait. */
+	/* What the hardware raises cannot wait, nor what a sandbox does. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGFPE);
 	sigdelset(&all, SIGILL);
 	sigdelset(&all, SIGTRAP);
+	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_BLOCK, &all, &hold->signals);
 }
 
