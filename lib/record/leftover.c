@@ -416,14 +416,33 @@ void ttm_leftover_mark(const char *base, int error)
 	ttm_user_directory_mark(base, name);
 }
 
-void ttm_leftover_unmark(const char *base, int error)
-{
-	char path[TTM_PATH_SIZE], name[NAME_SIZE];
+struct own_markers {
 	int directory;
+	uint64_t start;
+};
 
-	marker_name(error, name);
-	if (ttm_user_directory_open(base, path, &directory) < 0)
+/* One that could not read when it started, for want of a descriptor, says 0. */
+static int own_marker_visit(void *context, const char *name)
+{
+	const struct own_markers *own = context;
+	uint64_t start = 0;
+
+	if (name_starts(name, TTM_MARKER_PREFIX) &&
+		name_numbers(name, &start) == (uint64_t)getpid() &&
+		(start == 0 || start == own->start))
+		unlinkat(own->directory, name, 0);
+	return 0;
+}
+
+void ttm_leftover_unmark(const char *base)
+{
+	struct own_markers own = {
+		.start = ttm_start_time_read("/proc/self/stat"),
+	};
+	char path[TTM_PATH_SIZE];
+
+	if (ttm_user_directory_open(base, path, &own.directory) < 0)
 		return;
-	unlinkat(directory, name, 0);
-	close(directory);
+	ttm_directory_each(own.directory, own_marker_visit, &own);
+	close(own.directory);
 }

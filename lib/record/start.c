@@ -303,7 +303,7 @@ static void start_succeeded(const char *dir)
 	uint32_t error = ttm_load32(&start_error); /* relaxed: display */
 
 	if (error)
-		ttm_leftover_unmark(dir, -(int)error);
+		ttm_leftover_unmark(dir);
 	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
 }
 
