@@ -29,8 +29,10 @@
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
 uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
-void *ttm_root_place;        /* struct ttm_root */
-static uint32_t start_error; /* errno of the last failed start */
+void *ttm_root_place; /* struct ttm_root */
+static uint32_t
+	start_error; /* errno of the last failed start; 0: none, or stopped */
+static uint32_t start_marked; /* 1: others were told that it had failed */
 
 /*
  * To callers who ask by ttmem_enabled(). Who comes late with an old value finds, after he
@@ -288,6 +290,7 @@ static void start_failed(const char *dir, int error)
 	/* relaxed: read by ttmem_status for display */
 	ttm_store32(&start_error, (uint32_t)-error);
 	switch_set(TTM_SWITCH_OFF);
+	ttm_store32(&start_marked, 1); /* relaxed: as above */
 	ttm_leftover_mark(dir, error);
 	if (!ttm_environment("TTMEM_VERBOSE"))
 		return;
@@ -300,11 +303,11 @@ static void start_failed(const char *dir, int error)
 
 static void start_succeeded(const char *dir)
 {
-	uint32_t error = ttm_load32(&start_error); /* relaxed: display */
-
-	if (error)
+	/* relaxed: see start_failed */
+	if (ttm_load32(&start_marked))
 		ttm_leftover_unmark(dir);
-	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
+	ttm_store32(&start_marked, 0);
+	ttm_store32(&start_error, 0);
 }
 
 /* A stop that came while we were at it wins, and so does another's failure. */
@@ -404,6 +407,8 @@ static void process_stop(void)
 
 	/* First: who publishes a process after we looked sees that. */
 	switch_set(TTM_SWITCH_OFF);
+	/* Or a forked child would try again what nobody wants any more. */
+	ttm_store32(&start_error, 0); /* relaxed: display */
 	TTM_TESTPOINT("switched off");
 	process = ttm_process_now();
 	if (process) /* or another stop does it */
@@ -521,6 +526,7 @@ static void fork_in_child(void)
 		segment_disinherit(stopped);
 	forking = NULL;
 	/* What kept the parent from being tracked may not hold for the child. */
+	ttm_store32(&start_marked, 0);
 	if (ttm_load32(&start_error)) { /* relaxed: one thread */
 		ttm_store32(&start_error, 0);
 		switch_set(TTM_SWITCH_ON);

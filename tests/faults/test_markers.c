@@ -168,6 +168,41 @@ static void start_thrice(void)
 		_exit(5);
 }
 
+static void child_is_off(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (ttmem_enabled())
+			_exit(1);
+		ttmem_alloc(0, TTMEM_DRAM, 1, 0, 10);
+		_exit(leftovers_size(NULL) == 0 ? 0 : 2);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		_exit(6);
+}
+
+/* What failed and was then stopped is off, in children, too. */
+static void start_and_stop(void)
+{
+	struct ttmem_status status = { .size = sizeof(status) };
+
+	fail_to_start(4096);
+	limit_set(RLIMIT_FSIZE, RLIM_INFINITY);
+	ttmem_stop();
+	ttmem_status(&status);
+	if (status.state != TTMEM_STATE_OFF || status.error != 0)
+		_exit(2);
+	child_is_off();
+	if (leftovers_markers() != 1)
+		_exit(3);
+	if (ttmem_start(NULL) != 0)
+		_exit(4);
+	if (leftovers_markers() != 0)
+		_exit(5);
+}
+
 static void work_in_child(void (*work)(void))
 {
 	int status;
@@ -185,6 +220,11 @@ static void work_in_child(void (*work)(void))
 static void test_goes_when_a_later_start_works(void)
 {
 	work_in_child(start_twice);
+}
+
+static void test_a_stop_after_a_failure(void)
+{
+	work_in_child(start_and_stop);
 }
 
 static void test_all_go_when_a_later_start_works(void)
@@ -284,6 +324,7 @@ int main(void)
 	RUN_TEST(test_name_tells_who_and_why);
 	RUN_TEST(test_goes_when_a_later_start_works);
 	RUN_TEST(test_all_go_when_a_later_start_works);
+	RUN_TEST(test_a_stop_after_a_failure);
 	RUN_TEST(test_few_are_kept_and_all_are_counted);
 	RUN_TEST(test_up_to_256_stay);
 	RUN_TEST(test_stay_where_an_aggregator_serves);
