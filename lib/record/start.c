@@ -278,6 +278,15 @@ static void stderr_say(const char *line, size_t length)
 	sigtimedwait(&ours, NULL, &at_once);
 }
 
+static void start_succeeded(const char *dir)
+{
+	/* relaxed: see start_failed */
+	if (ttm_load32(&start_marked))
+		ttm_leftover_unmark(dir);
+	ttm_store32(&start_marked, 0);
+	ttm_store32(&start_error, 0);
+}
+
 /*
  * The program goes on without tracking, and others can see that it does. Only on
  * request is anything said.
@@ -290,8 +299,14 @@ static void start_failed(const char *dir, int error)
 	/* relaxed: read by ttmem_status for display */
 	ttm_store32(&start_error, (uint32_t)-error);
 	switch_set(TTM_SWITCH_OFF);
-	ttm_store32(&start_marked, 1); /* relaxed: as above */
 	ttm_leftover_mark(dir, error);
+	ttm_store32(&start_marked, 1); /* relaxed: as above */
+	/* Another thread's start may have worked meanwhile, and has found no
+	 * marker to take away. */
+	if (switch_now() == TTM_SWITCH_ON && ttm_process_now()) {
+		start_succeeded(dir);
+		return;
+	}
 	if (!ttm_environment("TTMEM_VERBOSE"))
 		return;
 	ttm_text_init(&text, line, sizeof(line));
@@ -299,15 +314,6 @@ static void start_failed(const char *dir, int error)
 	ttm_text_add(&text, error_text(-error));
 	ttm_text_add(&text, "\n");
 	stderr_say(line, text.length);
-}
-
-static void start_succeeded(const char *dir)
-{
-	/* relaxed: see start_failed */
-	if (ttm_load32(&start_marked))
-		ttm_leftover_unmark(dir);
-	ttm_store32(&start_marked, 0);
-	ttm_store32(&start_error, 0);
 }
 
 /* A stop that came while we were at it wins, and so does another's failure. */
@@ -385,8 +391,9 @@ static int start_as_asked(const struct ttmem_config *config)
 		start_check_stopped();
 		return r;
 	}
-	start_succeeded(config ? config->dir : NULL);
+	/* First: who fails and sees that it is on takes his marker back. */
 	switch_set(TTM_SWITCH_ON);
+	start_succeeded(config ? config->dir : NULL);
 	return 0;
 }
 
