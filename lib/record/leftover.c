@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/process.h"
@@ -22,6 +23,8 @@
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
 #define NAME_SIZE 96u
+#define ADD_NAP_NS 100000
+#define ADD_NAPS 1000u
 
 struct item {
 	uint64_t time_ns;
@@ -332,6 +335,32 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	while (n < 0 && errno == EINTR);
 }
 
+/* Who is adding; in a child that number is its parent's, and says nothing. */
+static uint32_t lost_adder;
+
+/*
+ * The lock keeps other processes away, but not other threads, who may tidy at the same
+ * moment. It is two system calls; one who is stopped between them is waited for a tenth
+ * of a second.
+ */
+static void lost_add_in_turn(int fd, const struct ttm_lost *lost)
+{
+	const struct timespec nap = { .tv_nsec = ADD_NAP_NS };
+	uint32_t self = (uint32_t)getpid(), adder;
+	unsigned tries;
+
+	for (tries = 0; tries < ADD_NAPS; tries++) {
+		adder = ttm_load32(&lost_adder); /* relaxed: the CAS decides */
+		/* pairs(lost): full, with the store below */
+		if (adder != self && ttm_cas32(&lost_adder, adder, self))
+			break;
+		nanosleep(&nap, NULL);
+	}
+	lost_add(fd, lost);
+	/* pairs(lost): release, with the CAS above: the file has it */
+	ttm_store32_release(&lost_adder, 0);
+}
+
 /* Measured again: another process may have tidied until just now. */
 static void tidy_locked(struct tidy *tidy, uint64_t above)
 {
@@ -357,7 +386,7 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	if (lost < 0)
 		return;
 	tidy_locked(tidy, above);
-	lost_add(lost, &tidy->lost);
+	lost_add_in_turn(lost, &tidy->lost);
 	close(lost);
 }
 
