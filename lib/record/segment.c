@@ -243,6 +243,36 @@ static bool segment_has_survivors(struct ttm_process *process)
 	return false;
 }
 
+/* Names apart: what has none is there. */
+static uint64_t losses_count(const uint64_t *lost_events)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	/* relaxed: as above */
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		if (i != TTMEM_LOSS_NO_NAME)
+			sum += ttm_load(&lost_events[i]);
+	return sum;
+}
+
+/* Nobody knows whether what was lost was freed, and somebody has to say so. */
+static bool segment_has_losses(struct ttm_process *process)
+{
+	const struct ttm_block_lane *block;
+	size_t lane;
+
+	if (losses_count(process->header->live.lost_events))
+		return true;
+	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
+		block = ttm_pointer_load(
+			(void **)&process->lanes[lane].own_block);
+		if (block && losses_count(block->lost_events))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Gives back what will hardly be read: history without an aggregator, and if no more
  * can come also slots without an object. The survivors, names and counters stay, and
@@ -281,7 +311,8 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	/* An aggregator takes care of it, and reads it first. */
 	if (!ttm_directory_is_awaited(
 		    directory, process->header->sealed.monotonic_base_ns)) {
-		if (segment_has_survivors(process))
+		if (segment_has_survivors(process) ||
+			segment_has_losses(process))
 			segment_shrink(process, stopped);
 		else
 			unlinkat(directory, process->file_name, 0);
