@@ -294,7 +294,10 @@ static void tidy_measure(struct tidy *tidy)
 	ttm_directory_each(tidy->directory, size_visit, tidy);
 }
 
-/* One process tidies at a time; the lock goes when the file is closed. */
+/*
+ * One process tidies at a time; the lock goes when the file is closed. Returns a
+ * descriptor or a negative errno.
+ */
 static int lost_open(int directory)
 {
 	struct flock lock = {
@@ -302,17 +305,75 @@ static int lost_open(int directory)
 	};
 	int fd = openat(directory, TTM_LOST_FILE,
 		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	int r = 0;
 
 	if (fd < 0)
-		return -1;
+		return -errno;
 	/* Whatever the umask is; and room for the count before anything goes:
 	 * beyond a limit, the write would be a signal. */
-	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0 ||
-		ttm_range_allocate(fd, 0, sizeof(struct ttm_lost)) < 0) {
+	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0)
+		r = -errno;
+	if (r == 0)
+		r = ttm_range_allocate(fd, 0, sizeof(struct ttm_lost));
+	if (r < 0) {
 		close(fd);
-		return -1;
+		return r;
 	}
 	return fd;
+}
+
+/* As a process does that ends in order: see segment_shrink. */
+static void history_give_back(int fd)
+{
+	const uint32_t gone = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
+	int flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	uint64_t i, word_off;
+	uint32_t word;
+
+	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
+		word_off = TTM_DIRECTORY_OFF + i * sizeof(word);
+		if (!read_all(fd, &word, sizeof(word), word_off))
+			return;
+		if (TTM_EXTENT_TYPE(word) != TTM_EXTENT_LANE)
+			continue;
+		if (pwrite(fd, &gone, sizeof(gone), (off_t)word_off) !=
+				(ssize_t)sizeof(gone) ||
+			fallocate(fd, flags,
+				(off_t)(TTM_EXTENTS_OFF + i * TTM_EXTENT_SIZE),
+				TTM_EXTENT_SIZE) < 0)
+			return;
+	}
+}
+
+static void item_shrink(int directory, const struct item *item)
+{
+	int fd = openat(directory, item->name,
+		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* It is there; only whether a limit is in the way. */
+	if (ttm_range_allocate(fd, 0, TTM_EXTENTS_OFF) == 0)
+		history_give_back(fd);
+	close(fd);
+}
+
+/*
+ * The filesystem is so full that there is no room to count. What goes here needs no
+ * count: a segment without objects, or else the history of one that has some.
+ */
+static void room_make(struct tidy *tidy)
+{
+	struct item *item;
+
+	ttm_directory_each(tidy->directory, item_visit, tidy);
+	item = item_next(tidy);
+	if (item && item->objects == 0)
+		unlinkat(tidy->directory, item->name, 0);
+	else if (item)
+		item_shrink(tidy->directory, item);
+	tidy->items_len = 0;
+	tidy->dead = 0;
 }
 
 /*
@@ -383,6 +444,10 @@ static void tidy(struct tidy *tidy, uint64_t above)
 		ttm_directory_is_served(tidy->directory))
 		return;
 	lost = lost_open(tidy->directory);
+	if (lost == -ENOSPC && tidy->bytes > above) {
+		room_make(tidy);
+		lost = lost_open(tidy->directory);
+	}
 	if (lost < 0)
 		return;
 	tidy_locked(tidy, above);

@@ -132,6 +132,25 @@ static void test_inodes_that_the_dead_have(void)
 	host_is_tracked(&full, dir);
 }
 
+/* There is no page left to count what goes. */
+static void test_space_that_the_dead_have(void)
+{
+	const struct host full = { fill_all, NULL, NULL, 0 };
+	uint64_t lost[4] = { 0 };
+	char path[300];
+	int fd;
+
+	mounts_tmpfs(dir, "size=16m");
+	leave_some();
+	host_is_tracked(&full, dir);
+	snprintf(path, sizeof(path), "%s/ttmem-%ld/lost", dir, (long)geteuid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(sizeof(lost), read(fd, lost, sizeof(lost)));
+	close(fd);
+	TEST_ASSERT_EQUAL_UINT64(1, lost[0]);
+	TEST_ASSERT_EQUAL_UINT64(18 * SLOTS, lost[1]);
+}
+
 static void test_read_only(void)
 {
 	mounts_tmpfs(dir, "");
@@ -299,6 +318,7 @@ int main(void)
 	RUN_TEST(test_no_inode_for_the_directory);
 	RUN_TEST(test_no_inode_for_the_segment);
 	RUN_TEST(test_inodes_that_the_dead_have);
+	RUN_TEST(test_space_that_the_dead_have);
 	RUN_TEST(test_read_only);
 	RUN_TEST(test_read_only_from_now_on);
 	RUN_TEST(test_full_at_each_extent);
