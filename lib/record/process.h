@@ -204,7 +204,8 @@ struct ttm_process {
 };
 
 struct ttm_root {
-	void *process; /* struct ttm_process, NULL: not started */
+	void *process;  /* struct ttm_process, NULL: not started */
+	uint32_t owner; /* pid of whose memory this is; 0: not known yet */
 };
 
 /* A hook on its way: filled by ttm_hook_enter(). */

@@ -131,6 +131,20 @@ static struct ttm_root *root_get(void)
 	return ttm_pointer_load(&ttm_root_place);
 }
 
+/*
+ * False in a vfork child, which has its parent's memory: a process that it made would be
+ * its parent's, but with the child's pid, lock and descriptor.
+ */
+static bool root_is_ours(struct ttm_root *root)
+{
+	uint32_t self = (uint32_t)getpid();
+
+	/* relaxed: of all who share the memory, others come after a vfork */
+	if (!ttm_load32(&root->owner))
+		ttm_cas32(&root->owner, 0, self);
+	return ttm_load32(&root->owner) == self;
+}
+
 /* -- making a process ------------------------------------------------------------- */
 
 static int process_make(
@@ -192,6 +206,8 @@ static int process_start(const char *dir, uint64_t max_bytes)
 		return -ENOMEM;
 	if (ttm_pointer_load(&root->process))
 		return 0;
+	if (!root_is_ours(root))
+		return -ECANCELED;
 	r = process_make(dir, max_bytes, &process);
 	if (r < 0)
 		return r;
@@ -532,6 +548,8 @@ static void fork_in_child(void)
 	if (stopped && stopped != forking && ttm_hook_is_running(stopped))
 		segment_disinherit(stopped);
 	forking = NULL;
+	if (root)
+		ttm_store32(&root->owner, (uint32_t)getpid()); /* relaxed */
 	/* What kept the parent from being tracked may not hold for the child. */
 	ttm_store32(&start_marked, 0);
 	if (ttm_load32(&start_error)) { /* relaxed: one thread */
@@ -542,8 +560,13 @@ static void fork_in_child(void)
 
 __attribute__((constructor)) static void library_load(void)
 {
+	struct ttm_root *root = root_get();
+
 	pthread_atfork(fork_in_parent, NULL, fork_in_child);
 	ttm_seat_key_make();
+	/* Now: the first event may be in a vfork child. */
+	if (root)
+		root_is_ours(root);
 }
 
 /* The hooks stay on: destructors that run after this one may still free. */
