@@ -101,8 +101,8 @@ struct ttm_scope {
 };
 
 /*
- * What a thread occupies. `owner` is the tid, 0 when vacant; the rest belongs to
- * the owner and passes to the next one, lanes included.
+ * What a thread occupies. `owner` has the tid, 0 when vacant, see seat.c; the rest
+ * belongs to the owner and passes to the next one, lanes included.
  */
 struct ttm_seat {
 	_Alignas(128) uint64_t owner;
