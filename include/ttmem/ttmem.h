@@ -144,7 +144,7 @@ struct ttmem_status {
 	uint64_t lost_bytes[TTMEM_LOSSES]; /* allocations that were not kept */
 	uint64_t anomalies[TTMEM_ANOMALIES];
 	char reason[128];  /* "" or what went wrong, for people */
-	char segment[256]; /* path of the segment file, or "" */
+	char segment[256]; /* path of the segment file; "": none, or too long */
 };
 
 /*

@@ -506,6 +506,8 @@ int ttmem_status(struct ttmem_status *ret_status)
 	ttm_text_add(&text, process->directory_path);
 	ttm_text_add(&text, "/");
 	ttm_text_add(&text, process->file_name);
+	if (text.truncated) /* a part of it would be another file's */
+		ret_status->segment[0] = '\0';
 	return 0;
 }
 
