@@ -144,7 +144,7 @@ struct ttmem_status {
 	uint64_t lost_bytes[TTMEM_LOSSES]; /* allocations that were not kept */
 	uint64_t anomalies[TTMEM_ANOMALIES];
 	char reason[128];  /* "" or what went wrong, for people */
-	char segment[256]; /* path of the segment file, or "" */
+	char segment[256]; /* path of the segment file; "": none, or too long */
 };
 
 /*
@@ -182,8 +182,8 @@ TTMEM_API int ttmem_start(const struct ttmem_config *config);
 
 /*
  * Ends tracking: hooks do nothing from now on. The segment is removed if no
- * object is left in it and no ttmemd serves the directory; otherwise it stays,
- * as after the end of the process. Hooks that run in other threads at that moment are
+ * object is left in it, no event was lost and no ttmemd serves the directory;
+ * otherwise it stays, as after the end of the process. Hooks that run in other threads at that moment are
  * waited for, and what they record is in it; for one that does not return, because its
  * thread is stopped or left it by siglongjmp(), only a tenth of a second. Not for signal
  * handlers.

@@ -266,23 +266,38 @@ void *ttm_extent_move(
 	return place;
 }
 
+static void extent_put(struct ttm_process *process, void **place,
+	enum ttm_extent_type type, uint32_t ordinal)
+{
+	uint32_t index;
+	void *extent = extent_claim(process, &index);
+
+	if (!extent)
+		return;
+	if (!ttm_pointer_set_once(place, extent)) {
+		ttm_extent_abandon(process, index, extent);
+		return;
+	}
+	TTM_TESTPOINT("extent placed");
+	ttm_extent_enter(process, index, type, ordinal);
+}
+
+/*
+ * Held from end to end: what a handler writes to an extent that is in its place, but not
+ * in the directory, nobody sees if the program ends there.
+ */
 void *ttm_extent_at(struct ttm_process *process, void **place,
 	enum ttm_extent_type type, uint32_t ordinal)
 {
 	void *extent = ttm_pointer_load(place);
-	uint32_t index;
+	struct ttm_hold hold;
 
 	if (TTM_LIKELY(extent != NULL))
 		return extent;
-	extent = ttm_extent_claim(process, &index);
-	if (!extent)
-		return ttm_pointer_load(place);
-	if (!ttm_pointer_set_once(place, extent)) {
-		ttm_extent_abandon(process, index, extent);
-		return ttm_pointer_load(place);
-	}
-	ttm_extent_enter(process, index, type, ordinal);
-	return extent;
+	ttm_hold(&hold);
+	extent_put(process, place, type, ordinal);
+	ttm_release(&hold);
+	return ttm_pointer_load(place);
 }
 
 void ttm_extent_give_back(struct ttm_process *process, uint32_t index)

@@ -376,7 +376,7 @@ void ttmem_cb_free_all(uint32_t device)
 
 static uint64_t thread_id(const struct ttm_hook *hook)
 {
-	return ttm_load(&hook->seat->owner); /* relaxed: our own */
+	return (uint32_t)ttm_load(&hook->seat->owner); /* relaxed: our own */
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/process.h"
@@ -22,6 +23,8 @@
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
 #define NAME_SIZE 96u
+#define ADD_NAP_NS 100000
+#define ADD_NAPS 1000u
 
 struct item {
 	uint64_t time_ns;
@@ -291,7 +294,10 @@ static void tidy_measure(struct tidy *tidy)
 	ttm_directory_each(tidy->directory, size_visit, tidy);
 }
 
-/* One process tidies at a time; the lock goes when the file is closed. */
+/*
+ * One process tidies at a time; the lock goes when the file is closed. Returns a
+ * descriptor or a negative errno.
+ */
 static int lost_open(int directory)
 {
 	struct flock lock = {
@@ -299,17 +305,75 @@ static int lost_open(int directory)
 	};
 	int fd = openat(directory, TTM_LOST_FILE,
 		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	int r = 0;
 
 	if (fd < 0)
-		return -1;
+		return -errno;
 	/* Whatever the umask is; and room for the count before anything goes:
 	 * beyond a limit, the write would be a signal. */
-	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0 ||
-		ttm_range_allocate(fd, 0, sizeof(struct ttm_lost)) < 0) {
+	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0)
+		r = -errno;
+	if (r == 0)
+		r = ttm_range_allocate(fd, 0, sizeof(struct ttm_lost));
+	if (r < 0) {
 		close(fd);
-		return -1;
+		return r;
 	}
 	return fd;
+}
+
+/* As a process does that ends in order: see segment_shrink. */
+static void history_give_back(int fd)
+{
+	const uint32_t gone = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
+	int flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	uint64_t i, word_off;
+	uint32_t word;
+
+	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
+		word_off = TTM_DIRECTORY_OFF + i * sizeof(word);
+		if (!read_all(fd, &word, sizeof(word), word_off))
+			return;
+		if (TTM_EXTENT_TYPE(word) != TTM_EXTENT_LANE)
+			continue;
+		if (pwrite(fd, &gone, sizeof(gone), (off_t)word_off) !=
+				(ssize_t)sizeof(gone) ||
+			fallocate(fd, flags,
+				(off_t)(TTM_EXTENTS_OFF + i * TTM_EXTENT_SIZE),
+				TTM_EXTENT_SIZE) < 0)
+			return;
+	}
+}
+
+static void item_shrink(int directory, const struct item *item)
+{
+	int fd = openat(directory, item->name,
+		O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* It is there; only whether a limit is in the way. */
+	if (ttm_range_allocate(fd, 0, TTM_EXTENTS_OFF) == 0)
+		history_give_back(fd);
+	close(fd);
+}
+
+/*
+ * The filesystem is so full that there is no room to count. What goes here needs no
+ * count: a segment without objects, or else the history of one that has some.
+ */
+static void room_make(struct tidy *tidy)
+{
+	struct item *item;
+
+	ttm_directory_each(tidy->directory, item_visit, tidy);
+	item = item_next(tidy);
+	if (item && item->objects == 0)
+		unlinkat(tidy->directory, item->name, 0);
+	else if (item)
+		item_shrink(tidy->directory, item);
+	tidy->items_len = 0;
+	tidy->dead = 0;
 }
 
 /*
@@ -330,6 +394,32 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	do
 		n = pwrite(fd, &total, sizeof(total), 0);
 	while (n < 0 && errno == EINTR);
+}
+
+/* Who is adding; in a child that number is its parent's, and says nothing. */
+static uint32_t lost_adder;
+
+/*
+ * The lock keeps other processes away, but not other threads, who may tidy at the same
+ * moment. It is two system calls; one who is stopped between them is waited for a tenth
+ * of a second.
+ */
+static void lost_add_in_turn(int fd, const struct ttm_lost *lost)
+{
+	const struct timespec nap = { .tv_nsec = ADD_NAP_NS };
+	uint32_t self = (uint32_t)getpid(), adder;
+	unsigned tries;
+
+	for (tries = 0; tries < ADD_NAPS; tries++) {
+		adder = ttm_load32(&lost_adder); /* relaxed: the CAS decides */
+		/* pairs(lost): full, with the store below */
+		if (adder != self && ttm_cas32(&lost_adder, adder, self))
+			break;
+		nanosleep(&nap, NULL);
+	}
+	lost_add(fd, lost);
+	/* pairs(lost): release, with the CAS above: the file has it */
+	ttm_store32_release(&lost_adder, 0);
 }
 
 /* Measured again: another process may have tidied until just now. */
@@ -354,10 +444,14 @@ static void tidy(struct tidy *tidy, uint64_t above)
 		ttm_directory_is_served(tidy->directory))
 		return;
 	lost = lost_open(tidy->directory);
+	if (lost == -ENOSPC && tidy->bytes > above) {
+		room_make(tidy);
+		lost = lost_open(tidy->directory);
+	}
 	if (lost < 0)
 		return;
 	tidy_locked(tidy, above);
-	lost_add(lost, &tidy->lost);
+	lost_add_in_turn(lost, &tidy->lost);
 	close(lost);
 }
 
@@ -416,14 +510,33 @@ void ttm_leftover_mark(const char *base, int error)
 	ttm_user_directory_mark(base, name);
 }
 
-void ttm_leftover_unmark(const char *base, int error)
-{
-	char path[TTM_PATH_SIZE], name[NAME_SIZE];
+struct own_markers {
 	int directory;
+	uint64_t start;
+};
 
-	marker_name(error, name);
-	if (ttm_user_directory_open(base, path, &directory) < 0)
+/* One that could not read when it started, for want of a descriptor, says 0. */
+static int own_marker_visit(void *context, const char *name)
+{
+	const struct own_markers *own = context;
+	uint64_t start = 0;
+
+	if (name_starts(name, TTM_MARKER_PREFIX) &&
+		name_numbers(name, &start) == (uint64_t)getpid() &&
+		(start == 0 || start == own->start))
+		unlinkat(own->directory, name, 0);
+	return 0;
+}
+
+void ttm_leftover_unmark(const char *base)
+{
+	struct own_markers own = {
+		.start = ttm_start_time_read("/proc/self/stat"),
+	};
+	char path[TTM_PATH_SIZE];
+
+	if (ttm_user_directory_open(base, path, &own.directory) < 0)
 		return;
-	unlinkat(directory, name, 0);
-	close(directory);
+	ttm_directory_each(own.directory, own_marker_visit, &own);
+	close(own.directory);
 }

@@ -22,7 +22,7 @@ void ttm_leftover_tidy(int directory, bool pressed);
 /* Makes a process visible that could not be tracked; see docs/layout.md. */
 void ttm_leftover_mark(const char *base, int error);
 
-/* It can, after all: takes away what ttm_leftover_mark() left for the process. */
-void ttm_leftover_unmark(const char *base, int error);
+/* It can, after all: takes away all that ttm_leftover_mark() left for the process. */
+void ttm_leftover_unmark(const char *base);
 
 #endif

@@ -101,8 +101,8 @@ struct ttm_scope {
 };
 
 /*
- * What a thread occupies. `owner` is the tid, 0 when vacant; the rest belongs to
- * the owner and passes to the next one, lanes included.
+ * What a thread occupies. `owner` has the tid, 0 when vacant, see seat.c; the rest
+ * belongs to the owner and passes to the next one, lanes included.
  */
 struct ttm_seat {
 	_Alignas(128) uint64_t owner;
@@ -204,7 +204,8 @@ struct ttm_process {
 };
 
 struct ttm_root {
-	void *process; /* struct ttm_process, NULL: not started */
+	void *process;  /* struct ttm_process, NULL: not started */
+	uint32_t owner; /* pid of whose memory this is; 0: not known yet */
 };
 
 /* A hook on its way: filled by ttm_hook_enter(). */

@@ -34,6 +34,10 @@ static bool seat_key_works;
  */
 #define OWNER_IS_UNKNOWN (1ull << 32)
 
+/* Behind who it is: how often it was taken. Who was there is known from who is. */
+#define OWNER_USES (1ull << 33)
+#define OWNER_WHO (OWNER_USES - 1)
+
 static uint64_t thread_id(const struct ttm_process *process)
 {
 	uint64_t tid = (uint64_t)syscall(SYS_gettid);
@@ -126,12 +130,21 @@ static void lane_adopt(struct ttm_process *process, struct ttm_lane *lane,
 
 /* -- seats ------------------------------------------------------------------------ */
 
-static bool seat_take(struct ttm_seat *seat, uint64_t from, uint64_t tid)
+/* The kernel may give a number again: who is gone is not who has come since. */
+static void seat_reap(struct ttm_seat *seat, uint64_t gone)
 {
+	/* pairs(seat): full, with seat_take */
+	ttm_cas(&seat->owner, gone, gone & ~OWNER_WHO);
+}
+
+static bool seat_take(struct ttm_seat *seat, uint64_t tid)
+{
+	uint64_t from = ttm_load(&seat->owner); /* relaxed: the CAS decides */
+
 	/* pairs(seat): full, with seat_vacate: its lanes are as the last owner
 	 * left them */
-	if (ttm_load(&seat->owner) != from || /* relaxed: the CAS decides */
-		!ttm_cas(&seat->owner, from, tid))
+	if ((from & OWNER_WHO) ||
+		!ttm_cas(&seat->owner, from, (from + OWNER_USES) | tid))
 		return false;
 	/* pairs(hook-depth): full, with ttm_hooks_await: see there */
 	ttm_fence_after_cas();
@@ -144,7 +157,7 @@ static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
 	uint64_t i, len = ttm_load(&process->seats_len);
 
 	for (i = 0; i < len && i < TTM_LANES_MAX; i++)
-		if (seat_take(&process->seats[i], 0, tid))
+		if (seat_take(&process->seats[i], tid))
 			return &process->seats[i];
 	return NULL;
 }
@@ -160,10 +173,10 @@ static void seats_reap(struct ttm_process *process)
 
 	for (i = 0; i < len && i < TTM_LANES_MAX; i++) {
 		owner = ttm_load(&process->seats[i].owner); /* relaxed: CAS */
-		if (owner != 0 && thread_is_gone(process, owner))
-			seat_take(&process->seats[i], owner, 0);
+		if ((owner & OWNER_WHO) && thread_is_gone(process, owner))
+			seat_reap(&process->seats[i], owner);
 		else
-			taken += owner != 0;
+			taken += (owner & OWNER_WHO) != 0;
 	}
 	taken = taken < REAP_FIRST / 2 ? REAP_FIRST : 2 * taken;
 	/* relaxed: when to look again is a matter of taste */
@@ -183,7 +196,7 @@ static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
 			ttm_store(&process->seats_len, TTM_LANES_MAX);
 			return NULL;
 		}
-	} while (!seat_take(&process->seats[n], 0, tid));
+	} while (!seat_take(&process->seats[n], tid));
 	return &process->seats[n];
 }
 
@@ -235,8 +248,10 @@ static void seat_settle(struct ttm_process *process, struct ttm_seat *seat)
 
 static void seat_vacate(struct ttm_seat *seat)
 {
+	uint64_t owner = ttm_load(&seat->owner); /* relaxed: ours */
+
 	/* pairs(seat): release, with seat_take: the lanes are at rest */
-	ttm_store_release(&seat->owner, 0);
+	ttm_store_release(&seat->owner, owner & ~OWNER_WHO);
 }
 
 static bool thread_has_seat(const struct ttm_process *process)
@@ -305,7 +320,8 @@ static bool others_are_there(const struct ttm_process *process, bool inside)
 		/* pairs(seat): acquire, with seat_vacate: who left it has left
 		 * his hooks.
 		 * pairs(hook-left): acquire, with ttm_hook_leave */
-		if (seat != ttm_self && ttm_load_acquire(&seat->owner) != 0 &&
+		if (seat != ttm_self &&
+			(ttm_load_acquire(&seat->owner) & OWNER_WHO) &&
 			(!inside || ttm_load32_acquire(&seat->depth) > 0))
 			return true;
 	}

@@ -19,6 +19,8 @@
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
 #define SMALL_EXTENTS 4u
+/* "self" is the first thread, and when that has ended it has none. */
+#define DESCRIPTORS "/proc/thread-self/fd"
 
 /*
  * Without a name until it is complete. Where O_TMPFILE or /proc is missing it
@@ -27,9 +29,9 @@
 static int file_open(struct ttm_process *process, int directory)
 {
 	struct ttm_text name;
-	int fd = -1;
+	int fd = -1, r;
 
-	if (access("/proc/self/fd", X_OK) == 0)
+	if (access(DESCRIPTORS, X_OK) == 0)
 		fd = openat(
 			directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0) {
@@ -40,8 +42,12 @@ static int file_open(struct ttm_process *process, int directory)
 		fd = openat(directory, process->temporary_name,
 			O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	}
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		r = -errno;
+		/* The next try may do without one. */
+		process->temporary_name[0] = '\0';
+		return r;
+	}
 	return ttm_descriptor_raise(fd);
 }
 
@@ -146,7 +152,7 @@ int ttm_segment_directory_open(const struct ttm_process *process)
 
 static int file_link(struct ttm_process *process, int directory)
 {
-	char path[40];
+	char path[48];
 	struct ttm_text text;
 
 	if (process->temporary_name[0])
@@ -154,7 +160,7 @@ static int file_link(struct ttm_process *process, int directory)
 			process->temporary_name, directory, process->file_name,
 			RENAME_NOREPLACE);
 	ttm_text_init(&text, path, sizeof(path));
-	ttm_text_add(&text, "/proc/self/fd/");
+	ttm_text_add(&text, DESCRIPTORS "/");
 	ttm_text_add_decimal(&text, process->fd);
 	return linkat(AT_FDCWD, path, directory, process->file_name,
 		AT_SYMLINK_FOLLOW);
@@ -237,6 +243,36 @@ static bool segment_has_survivors(struct ttm_process *process)
 	return false;
 }
 
+/* Names apart: what has none is there. */
+static uint64_t losses_count(const uint64_t *lost_events)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	/* relaxed: as above */
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		if (i != TTMEM_LOSS_NO_NAME)
+			sum += ttm_load(&lost_events[i]);
+	return sum;
+}
+
+/* Nobody knows whether what was lost was freed, and somebody has to say so. */
+static bool segment_has_losses(struct ttm_process *process)
+{
+	const struct ttm_block_lane *block;
+	size_t lane;
+
+	if (losses_count(process->header->live.lost_events))
+		return true;
+	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
+		block = ttm_pointer_load(
+			(void **)&process->lanes[lane].own_block);
+		if (block && losses_count(block->lost_events))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Gives back what will hardly be read: history without an aggregator, and if no more
  * can come also slots without an object. The survivors, names and counters stay, and
@@ -275,7 +311,8 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	/* An aggregator takes care of it, and reads it first. */
 	if (!ttm_directory_is_awaited(
 		    directory, process->header->sealed.monotonic_base_ns)) {
-		if (segment_has_survivors(process))
+		if (segment_has_survivors(process) ||
+			segment_has_losses(process))
 			segment_shrink(process, stopped);
 		else
 			unlinkat(directory, process->file_name, 0);

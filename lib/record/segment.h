@@ -27,8 +27,8 @@ void ttm_segment_discard(struct ttm_process *process);
 
 /*
  * The end of a process, or of tracking (`stopped`: no more hooks): marks it ended.
- * Where no aggregator serves the directory, removes the file if no object is live,
- * and otherwise gives back what is not needed.
+ * Where no aggregator serves the directory, removes the file if no object is live and
+ * none was lost, and otherwise gives back what is not needed.
  */
 void ttm_segment_end(struct ttm_process *process, bool stopped);
 

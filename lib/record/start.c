@@ -29,8 +29,10 @@
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
 uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
-void *ttm_root_place;        /* struct ttm_root */
-static uint32_t start_error; /* errno of the last failed start */
+void *ttm_root_place; /* struct ttm_root */
+static uint32_t
+	start_error; /* errno of the last failed start; 0: none, or stopped */
+static uint32_t start_marked; /* 1: others were told that it had failed */
 
 /*
  * To callers who ask by ttmem_enabled(). Who comes late with an old value finds, after he
@@ -78,12 +80,13 @@ void ttm_hold(struct ttm_hold *hold)
 	hold->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
 	sigfillset(&all);
-	/* What the hardware raises cannot wait. */
+	/* What the hardware raises cannot wait, nor what a sandbox does. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGFPE);
 	sigdelset(&all, SIGILL);
 	sigdelset(&all, SIGTRAP);
+	sigdelset(&all, SIGSYS);
 	pthread_sigmask(SIG_BLOCK, &all, &hold->signals);
 }
 
@@ -126,6 +129,20 @@ static struct ttm_root *root_get(void)
 	if (root && !ttm_pointer_set_once(&ttm_root_place, root))
 		ttm_private_memory_drop(root, sizeof(*root));
 	return ttm_pointer_load(&ttm_root_place);
+}
+
+/*
+ * False in a vfork child, which has its parent's memory: a process that it made would be
+ * its parent's, but with the child's pid, lock and descriptor.
+ */
+static bool root_is_ours(struct ttm_root *root)
+{
+	uint32_t self = (uint32_t)getpid();
+
+	/* relaxed: of all who share the memory, others come after a vfork */
+	if (!ttm_load32(&root->owner))
+		ttm_cas32(&root->owner, 0, self);
+	return ttm_load32(&root->owner) == self;
 }
 
 /* -- making a process ------------------------------------------------------------- */
@@ -189,6 +206,8 @@ static int process_start(const char *dir, uint64_t max_bytes)
 		return -ENOMEM;
 	if (ttm_pointer_load(&root->process))
 		return 0;
+	if (!root_is_ours(root))
+		return -ECANCELED;
 	r = process_make(dir, max_bytes, &process);
 	if (r < 0)
 		return r;
@@ -239,16 +258,25 @@ static const char *error_text(int error)
 	}
 }
 
+/* What the kernel sends with the error of a write; 0: nothing. */
+static int write_signal(int error)
+{
+	if (error == EFBIG)
+		return SIGXFSZ;
+	return error == EPIPE ? SIGPIPE : 0;
+}
+
 /*
  * Says a line where the program's own errors go, if it can be said at once: neither
- * a full pipe may hold the program up, nor one without a reader kill it. Signals are
- * held here, so a SIGPIPE of our own making can be taken back.
+ * a full pipe may hold the program up, nor one without a reader, or a file at its limit,
+ * kill it. Signals are held here, so one of our own making can be taken back.
  */
 static void stderr_say(const char *line, size_t length)
 {
 	const struct timespec at_once = { 0, 0 };
-	sigset_t broken_pipe, pending;
+	sigset_t ours, pending;
 	fd_set ready;
+	int signal;
 
 	/* Not poll, which wants room below the limit for descriptors. */
 	FD_ZERO(&ready);
@@ -256,12 +284,23 @@ static void stderr_say(const char *line, size_t length)
 	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
 		return;
 	sigpending(&pending);
-	if (write(STDERR_FILENO, line, length) >= 0 || errno != EPIPE ||
-		sigismember(&pending, SIGPIPE))
+	if (write(STDERR_FILENO, line, length) >= 0)
 		return;
-	sigemptyset(&broken_pipe);
-	sigaddset(&broken_pipe, SIGPIPE);
-	sigtimedwait(&broken_pipe, NULL, &at_once);
+	signal = write_signal(errno);
+	if (!signal || sigismember(&pending, signal))
+		return;
+	sigemptyset(&ours);
+	sigaddset(&ours, signal);
+	sigtimedwait(&ours, NULL, &at_once);
+}
+
+static void start_succeeded(const char *dir)
+{
+	/* relaxed: see start_failed */
+	if (ttm_load32(&start_marked))
+		ttm_leftover_unmark(dir);
+	ttm_store32(&start_marked, 0);
+	ttm_store32(&start_error, 0);
 }
 
 /*
@@ -277,6 +316,13 @@ static void start_failed(const char *dir, int error)
 	ttm_store32(&start_error, (uint32_t)-error);
 	switch_set(TTM_SWITCH_OFF);
 	ttm_leftover_mark(dir, error);
+	ttm_store32(&start_marked, 1); /* relaxed: as above */
+	/* Another thread's start may have worked meanwhile, and has found no
+	 * marker to take away. */
+	if (switch_now() == TTM_SWITCH_ON && ttm_process_now()) {
+		start_succeeded(dir);
+		return;
+	}
 	if (!ttm_environment("TTMEM_VERBOSE"))
 		return;
 	ttm_text_init(&text, line, sizeof(line));
@@ -284,15 +330,6 @@ static void start_failed(const char *dir, int error)
 	ttm_text_add(&text, error_text(-error));
 	ttm_text_add(&text, "\n");
 	stderr_say(line, text.length);
-}
-
-static void start_succeeded(const char *dir)
-{
-	uint32_t error = ttm_load32(&start_error); /* relaxed: display */
-
-	if (error)
-		ttm_leftover_unmark(dir, -(int)error);
-	ttm_store32(&start_error, 0); /* relaxed: see start_failed */
 }
 
 /* A stop that came while we were at it wins, and so does another's failure. */
@@ -370,8 +407,9 @@ static int start_as_asked(const struct ttmem_config *config)
 		start_check_stopped();
 		return r;
 	}
-	start_succeeded(config ? config->dir : NULL);
+	/* First: who fails and sees that it is on takes his marker back. */
 	switch_set(TTM_SWITCH_ON);
+	start_succeeded(config ? config->dir : NULL);
 	return 0;
 }
 
@@ -392,6 +430,8 @@ static void process_stop(void)
 
 	/* First: who publishes a process after we looked sees that. */
 	switch_set(TTM_SWITCH_OFF);
+	/* Or a forked child would try again what nobody wants any more. */
+	ttm_store32(&start_error, 0); /* relaxed: display */
 	TTM_TESTPOINT("switched off");
 	process = ttm_process_now();
 	if (process) /* or another stop does it */
@@ -466,6 +506,8 @@ int ttmem_status(struct ttmem_status *ret_status)
 	ttm_text_add(&text, process->directory_path);
 	ttm_text_add(&text, "/");
 	ttm_text_add(&text, process->file_name);
+	if (text.truncated) /* a part of it would be another file's */
+		ret_status->segment[0] = '\0';
 	return 0;
 }
 
@@ -508,7 +550,10 @@ static void fork_in_child(void)
 	if (stopped && stopped != forking && ttm_hook_is_running(stopped))
 		segment_disinherit(stopped);
 	forking = NULL;
+	if (root)
+		ttm_store32(&root->owner, (uint32_t)getpid()); /* relaxed */
 	/* What kept the parent from being tracked may not hold for the child. */
+	ttm_store32(&start_marked, 0);
 	if (ttm_load32(&start_error)) { /* relaxed: one thread */
 		ttm_store32(&start_error, 0);
 		switch_set(TTM_SWITCH_ON);
@@ -517,8 +562,13 @@ static void fork_in_child(void)
 
 __attribute__((constructor)) static void library_load(void)
 {
+	struct ttm_root *root = root_get();
+
 	pthread_atfork(fork_in_parent, NULL, fork_in_child);
 	ttm_seat_key_make();
+	/* Now: the first event may be in a vfork child. */
+	if (root)
+		root_is_ours(root);
 }
 
 /* The hooks stay on: destructors that run after this one may still free. */

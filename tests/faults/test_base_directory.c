@@ -191,6 +191,14 @@ static void test_a_long_path_is_good(void)
 		0, strncmp(host_report->status.segment, path, 200));
 }
 
+/* Tracked, but the status has no room for its name: better none than a part. */
+static void test_a_path_too_long_for_the_status(void)
+{
+	long_base_is(235);
+	host_is_tracked(&plain, path);
+	TEST_ASSERT_EQUAL_STRING("", host_report->status.segment);
+}
+
 static void test_start_returns_the_reason(void)
 {
 	struct ttmem_config config = { sizeof(config), NULL, 0 };
@@ -221,6 +229,7 @@ int main(void)
 	RUN_TEST(test_a_path_too_long);
 	RUN_TEST(test_a_path_too_long_with_the_user_directory);
 	RUN_TEST(test_a_long_path_is_good);
+	RUN_TEST(test_a_path_too_long_for_the_status);
 	RUN_TEST(test_start_returns_the_reason);
 	return UNITY_END();
 }

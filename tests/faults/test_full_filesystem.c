@@ -83,6 +83,74 @@ static void test_no_inode_for_the_segment(void)
 	host_is_untracked(&plain, dir, ENOSPC, false);
 }
 
+/* Somebody who was killed, and who left 3 of 16 MiB: little enough to stay. */
+static void leave_some(void)
+{
+	uint64_t i;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	TEST_ASSERT_TRUE(pid >= 0);
+	if (!pid) {
+		setenv("TTMEM_ENABLED", "1", 1);
+		for (i = 0; i < 18 * SLOTS; i++)
+			ttmem_alloc(0, TTMEM_DRAM, i, 0, 10);
+		kill(getpid(), SIGKILL);
+	}
+	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, NULL, 0));
+}
+
+static void take_all_inodes(void)
+{
+	char path[300];
+	int fd, n = 0;
+
+	do {
+		snprintf(path, sizeof(path), "%s/%d", dir, n++);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			close(fd);
+	} while (fd >= 0);
+	if (errno != ENOSPC)
+		_exit(97);
+}
+
+/* The first try to make it fails in all ways, the second one does not. */
+static void test_inodes_that_the_dead_have(void)
+{
+	const struct host full = { take_all_inodes, NULL, NULL, 0 };
+	char path[300];
+	int fd;
+
+	mounts_tmpfs(dir, "size=16m,nr_inodes=16");
+	leave_some();
+	snprintf(path, sizeof(path), "%s/ttmem-%ld/lost", dir, (long)geteuid());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 32));
+	close(fd);
+	host_is_tracked(&full, dir);
+}
+
+/* There is no page left to count what goes. */
+static void test_space_that_the_dead_have(void)
+{
+	const struct host full = { fill_all, NULL, NULL, 0 };
+	uint64_t lost[4] = { 0 };
+	char path[300];
+	int fd;
+
+	mounts_tmpfs(dir, "size=16m");
+	leave_some();
+	host_is_tracked(&full, dir);
+	snprintf(path, sizeof(path), "%s/ttmem-%ld/lost", dir, (long)geteuid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT(sizeof(lost), read(fd, lost, sizeof(lost)));
+	close(fd);
+	TEST_ASSERT_EQUAL_UINT64(1, lost[0]);
+	TEST_ASSERT_EQUAL_UINT64(18 * SLOTS, lost[1]);
+}
+
 static void test_read_only(void)
 {
 	mounts_tmpfs(dir, "");
@@ -249,6 +317,8 @@ int main(void)
 	RUN_TEST(test_no_space_at_all);
 	RUN_TEST(test_no_inode_for_the_directory);
 	RUN_TEST(test_no_inode_for_the_segment);
+	RUN_TEST(test_inodes_that_the_dead_have);
+	RUN_TEST(test_space_that_the_dead_have);
 	RUN_TEST(test_read_only);
 	RUN_TEST(test_read_only_from_now_on);
 	RUN_TEST(test_full_at_each_extent);

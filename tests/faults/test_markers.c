@@ -151,18 +151,86 @@ static void start_twice(void)
 		_exit(4);
 }
 
-static void test_goes_when_a_later_start_works(void)
+/* For two reasons; without a descriptor the marker does not say when it started. */
+static void start_thrice(void)
+{
+	fail_to_start(4096);
+	limit_set(RLIMIT_FSIZE, RLIM_INFINITY);
+	limit_set(RLIMIT_NOFILE, 0);
+	if (ttmem_start(NULL) != -EMFILE)
+		_exit(2);
+	limit_set(RLIMIT_NOFILE, 1000);
+	if (leftovers_markers() != 3)
+		_exit(3);
+	if (ttmem_start(NULL) != 0)
+		_exit(4);
+	if (leftovers_markers() != 1) /* another one's */
+		_exit(5);
+}
+
+static void child_is_off(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (ttmem_enabled())
+			_exit(1);
+		ttmem_alloc(0, TTMEM_DRAM, 1, 0, 10);
+		_exit(leftovers_size(NULL) == 0 ? 0 : 2);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		_exit(6);
+}
+
+/* What failed and was then stopped is off, in children, too. */
+static void start_and_stop(void)
+{
+	struct ttmem_status status = { .size = sizeof(status) };
+
+	fail_to_start(4096);
+	limit_set(RLIMIT_FSIZE, RLIM_INFINITY);
+	ttmem_stop();
+	ttmem_status(&status);
+	if (status.state != TTMEM_STATE_OFF || status.error != 0)
+		_exit(2);
+	child_is_off();
+	if (leftovers_markers() != 1)
+		_exit(3);
+	if (ttmem_start(NULL) != 0)
+		_exit(4);
+	if (leftovers_markers() != 0)
+		_exit(5);
+}
+
+static void work_in_child(void (*work)(void))
 {
 	int status;
 	pid_t pid = fork();
 
 	TEST_ASSERT_TRUE(pid >= 0);
 	if (!pid) {
-		start_twice();
+		work();
 		exit(0);
 	}
 	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
 	TEST_ASSERT_EQUAL_INT(0, status);
+}
+
+static void test_goes_when_a_later_start_works(void)
+{
+	work_in_child(start_twice);
+}
+
+static void test_a_stop_after_a_failure(void)
+{
+	work_in_child(start_and_stop);
+}
+
+static void test_all_go_when_a_later_start_works(void)
+{
+	untracked_make(4096);
+	work_in_child(start_thrice);
 }
 
 static void test_few_are_kept_and_all_are_counted(void)
@@ -255,6 +323,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_name_tells_who_and_why);
 	RUN_TEST(test_goes_when_a_later_start_works);
+	RUN_TEST(test_all_go_when_a_later_start_works);
+	RUN_TEST(test_a_stop_after_a_failure);
 	RUN_TEST(test_few_are_kept_and_all_are_counted);
 	RUN_TEST(test_up_to_256_stay);
 	RUN_TEST(test_stay_where_an_aggregator_serves);

@@ -96,6 +96,31 @@ static void test_losses_are_in_the_segment_too(void)
 	segment_unref(&segment);
 }
 
+static void many_and_all_freed(void)
+{
+	uint64_t i;
+
+	many();
+	for (i = 0; i < 3 * SLOTS + 100; i++)
+		ttmem_free(0, TTMEM_DRAM, i);
+}
+
+/* Nobody looked while it ran: who comes later must not hear that all is well. */
+static void test_losses_are_left_without_an_object(void)
+{
+	struct ttmem_config config = { sizeof(config), NULL, 0 };
+	const struct host capped = { NULL, many_and_all_freed, &config, 0 };
+	struct segment *segment;
+
+	config.max_bytes = HEADER + 4 * EXTENT;
+	host_run(&capped);
+	segment = host_segment(dir);
+	TEST_ASSERT_EQUAL_UINT64(0, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT64(host_report->called - SLOTS,
+		segment->lost_events[TTMEM_LOSS_NO_SLOT]);
+	segment_unref(&segment);
+}
+
 /* What is freed makes room. */
 static void full_and_freed(void)
 {
@@ -157,6 +182,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_every_cap_is_kept_and_every_loss_counted);
 	RUN_TEST(test_losses_are_in_the_segment_too);
+	RUN_TEST(test_losses_are_left_without_an_object);
 	RUN_TEST(test_a_full_segment_takes_what_is_freed);
 	RUN_TEST(test_a_full_segment_takes_single_objects_for_meshes);
 	return UNITY_END();

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The line that TTMEM_VERBOSE asks for costs the program nothing, wherever its
- * standard error goes: into a pipe that nobody reads any more, or a full one.
+ * standard error goes: into a pipe that nobody reads any more, or a full one, or a file
+ * that may not grow.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,10 +104,28 @@ static void test_pipe_is_full(void)
 	close(ends[1]);
 }
 
+static void hold_files_as_they_are(void)
+{
+	const struct rlimit nothing = { 0, 0 };
+
+	setrlimit(RLIMIT_FSIZE, &nothing);
+}
+
+/* A byte more would be SIGXFSZ. */
+static void test_file_is_at_its_limit(void)
+{
+	int fd = memfd_create("stderr", MFD_CLOEXEC);
+
+	TEST_ASSERT_TRUE(fd >= 0);
+	TEST_ASSERT_EQUAL_INT(0, untracked_with(fd, hold_files_as_they_are));
+	close(fd);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_nobody_reads_the_pipe);
 	RUN_TEST(test_pipe_is_full);
+	RUN_TEST(test_file_is_at_its_limit);
 	return UNITY_END();
 }

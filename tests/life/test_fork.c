@@ -333,6 +333,30 @@ static void test_a_seat_that_a_vfork_child_took_stays_its_parents(void)
 	segment_unref(&segment);
 }
 
+/* The process is not the vfork child's: that is gone at once, with lock and file. */
+static void vfork_before_the_first(void)
+{
+	struct segment *segment;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		ttmem_alloc(0, TTMEM_DRAM, GRANDCHILDS, 0, 10);
+		_exit(0);
+	}
+	expect(life_ended_well(pid));
+	expect(life_segments(dir, pid) == 0);
+	ttmem_alloc(0, TTMEM_DRAM, CHILDS, 0, 10);
+	segment = life_segment(dir, getpid());
+	expect(segment);
+	expect(life_has_id(segment, CHILDS));
+	segment_unref(&segment);
+}
+
+static void test_a_vfork_child_starts_nothing(void)
+{
+	life_run(vfork_before_the_first);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -344,5 +368,6 @@ int main(void)
 	RUN_TEST(test_grandchildren_have_their_own);
 	RUN_TEST(test_vfork_and_spawn_disturb_nothing);
 	RUN_TEST(test_a_seat_that_a_vfork_child_took_stays_its_parents);
+	RUN_TEST(test_a_vfork_child_starts_nothing);
 	return UNITY_END();
 }

@@ -4,12 +4,14 @@
  * last word, and nothing is left running behind a switch that is off. Each story is told
  * in a child, for only once in a process is nothing decided yet.
  */
+#include <glob.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +124,56 @@ static int stop_while_another_starts(void)
 	return tracking_is_on() && segments_there() == 1 ? 0 : 4;
 }
 
+static size_t markers_there(void)
+{
+	char pattern[256];
+	size_t found = 0;
+	glob_t names;
+
+	snprintf(pattern, sizeof(pattern), "%s/ttmem-*/u.%ld.*", dir,
+		(long)getpid());
+	if (!glob(pattern, GLOB_NOSORT, NULL, &names)) {
+		found = names.gl_pathc;
+		globfree(&names);
+	}
+	return found;
+}
+
+static void limit_files(rlim_t size)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = size;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* Is off, and has yet to say why. */
+static void *fail_and_pause(void *unused)
+{
+	pause_at = "switch read";
+	ttmem_start(NULL);
+	return unused;
+}
+
+static int start_while_another_fails(void)
+{
+	struct ttmem_status status = { .size = sizeof(status) };
+
+	limit_files(4096);
+	if (!other_begin(fail_and_pause))
+		return 1;
+	limit_files(RLIM_INFINITY);
+	if (ttmem_start(NULL) != 0 || !tracking_is_on())
+		return 2;
+	other_end();
+	/* Whoever had the last word: who is tracked is not told to be not. */
+	ttmem_status(&status);
+	if (status.state == TTMEM_STATE_ON)
+		return markers_there() == 0 && ttmem_enabled() ? 0 : 3;
+	return markers_there() == 1 && !ttmem_enabled() ? 0 : 4;
+}
+
 static void expect_right(int (*story)(void))
 {
 	int status = -1;
@@ -146,6 +198,11 @@ static void test_a_stop_ends_what_is_being_started(void)
 	expect_right(stop_while_another_starts);
 }
 
+static void test_a_start_that_works_beside_one_that_does_not(void)
+{
+	expect_right(start_while_another_fails);
+}
+
 int main(void)
 {
 	int failures;
@@ -154,6 +211,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_a_start_is_not_hidden_by_who_decided_before);
 	RUN_TEST(test_a_stop_ends_what_is_being_started);
+	RUN_TEST(test_a_start_that_works_beside_one_that_does_not);
 	failures = UNITY_END();
 	test_dir_remove();
 	return failures;
