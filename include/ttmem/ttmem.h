@@ -26,9 +26,10 @@
  * seem to overlap the old one.
  *
  * Caveats: a siglongjmp() out of a signal handler that interrupted a hook uses
- * up one nesting level of that thread for good. A raw fork system call (not the
- * libc's fork) from a handler that interrupted a hook lets the child finish that
- * hook on its parent's segment. The segment must be on tmpfs.
+ * up one nesting level of that thread for good, and one for each further hook
+ * that it leaves. A raw fork system call (not the libc's fork) from a handler
+ * that interrupted a hook lets the child finish that hook on its parent's
+ * segment. The segment must be on tmpfs.
  */
 #ifndef TTMEM_TTMEM_H
 #define TTMEM_TTMEM_H
