@@ -56,9 +56,12 @@ static void identity_fill(struct ttm_header_const *sealed)
 	sealed->pid_namespace = ttm_pid_namespace_read();
 	sealed->start_time = ttm_start_time_read("/proc/self/stat");
 	comm_read(sealed->comm, sizeof(sealed->comm));
-	/* "self" has none when the first thread has ended. */
-	ttm_file_read("/proc/thread-self/cmdline", sealed->cmdline,
-		sizeof(sealed->cmdline));
+	/* "self" has none when the first thread has ended. It is asked first
+	 * all the same: an emulator knows no other. */
+	if (ttm_file_read("/proc/self/cmdline", sealed->cmdline,
+		    sizeof(sealed->cmdline)) == 0)
+		ttm_file_read("/proc/thread-self/cmdline", sealed->cmdline,
+			sizeof(sealed->cmdline));
 	cgroup_read(sealed->cgroup, sizeof(sealed->cgroup));
 }
 
