@@ -207,6 +207,27 @@ static int records_take(struct ttm_process *process, uint32_t lane,
 }
 
 /*
+ * Reads them once more and takes the lower ones. The kernel copies byte by byte, and if it
+ * is interrupted in the middle of a word, the lower bytes are older than the others: too
+ * high by what they hold. Of two readings the lower one is not above what there was at
+ * the second, and not below what there was when the first began.
+ */
+static int control_confirm(struct ttm_process *process, uint32_t lane,
+	struct ttm_lane_control *control)
+{
+	struct ttm_lane_control again;
+	int r = ttm_source_controls(&process->source, lane, 1, &again);
+
+	if (r)
+		return r;
+	if (again.tail < control->tail)
+		control->tail = again.tail;
+	if (again.intent < control->intent)
+		control->intent = again.intent;
+	return 0;
+}
+
+/*
  * Records from the position up to `tail`, which was loaded before. Those that the
  * writer may have begun to overwrite meanwhile are missed.
  */
@@ -234,6 +255,8 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 	 * copied half overwritten has an intent that says so by now. */
 	ttm_fence_acquire();
 	r = ttm_source_controls(&process->source, lane, 1, &control);
+	if (!r && control.intent - first > TTM_LANE_RECORDS)
+		r = control_confirm(process, lane, &control);
 	if (r)
 		return r;
 	if (control.intent - tail >= JUMP_MAX)
@@ -258,14 +281,22 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 }
 
 static int lane_look(struct ttm_process *process, uint32_t lane,
-	const struct ttm_lane_control *control,
+	struct ttm_lane_control *control,
 	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats,
 	uint64_t *most)
 {
 	struct ttm_position *position = &process->positions[lane];
-	uint64_t len = control->tail - position->next;
+	uint64_t len;
 	int r;
 
+	if (control->tail == position->next)
+		return 0;
+	r = control_confirm(process, lane, control);
+	if (r)
+		return r;
+	/* pairs(lane-tail): acquire, with ttm_lane_end: as in lanes_drain */
+	ttm_fence_acquire();
+	len = control->tail - position->next;
 	if (!len)
 		return 0;
 	if (len >= JUMP_MAX)

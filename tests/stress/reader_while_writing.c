@@ -188,6 +188,17 @@ static bool ring_copy(struct reader *reader, const struct lane *lane,
 			lane->ring_off);
 }
 
+/* The lower of two readings: see control_confirm() in lib/aggregate/drain.c. */
+static bool get_count(const struct reader *reader, uint64_t *to, uint64_t off)
+{
+	uint64_t again;
+
+	require(get(reader, to, 8, off) && get(reader, &again, 8, off));
+	if (again < *to)
+		*to = again;
+	return true;
+}
+
 static bool lane_read(struct reader *reader, unsigned number)
 {
 	struct lane *lane = &reader->lanes[number];
@@ -196,7 +207,7 @@ static bool lane_read(struct reader *reader, unsigned number)
 	uint64_t tail;
 	uint64_t intent;
 
-	require(get(reader, &tail, 8, control + 8));
+	require(get_count(reader, &tail, control + 8));
 	/* pairs(lane-tail): acquire, with ttm_lane_commit: whole below it */
 	atomic_thread_fence(memory_order_acquire);
 	require(tail >= lane->position);
@@ -206,8 +217,15 @@ static bool lane_read(struct reader *reader, unsigned number)
 	/* pairs(lane-intent): acquire, with ttm_lane_begin: whoever copied a
 	 * byte of a newer record sees its intent */
 	atomic_thread_fence(memory_order_acquire);
-	require(get(reader, &intent, 8, control));
-	require(intent >= tail && intent >= lane->last_intent);
+	require(get_count(reader, &intent, control));
+	if (intent < tail || intent < lane->last_intent) {
+		fprintf(stderr,
+			"lane %u: tail %#llx, then intent %#llx, before %#llx\n",
+			number, (unsigned long long)tail,
+			(unsigned long long)intent,
+			(unsigned long long)lane->last_intent);
+		return false;
+	}
 	lane->last_intent = intent;
 	if (intent - first > RECORDS)
 		first = intent - RECORDS < tail ? intent - RECORDS : tail;
