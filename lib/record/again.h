@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * What is often live already when it comes: a kernel that is dispatched again. It looks
- * first. Inlined into the hooks, as object.h is.
+ * Objects that are often live when they are allocated: a kernel that is dispatched again,
+ * a CB that is replaced. These look up the key before they insert. Inlined into the
+ * hooks, as object.h is.
  */
 #ifndef TTM_RECORD_AGAIN_H
 #define TTM_RECORD_AGAIN_H
 
-#include "record/cb.h"
 #include "record/object.h"
 
 /* A kernel that is the same in all respects: loading it is a dispatch. */
@@ -91,6 +91,75 @@ static TTM_INLINE void kernel_put(const struct ttm_hook *hook,
 	if (!kernel_dispatched(hook, spot, object, &way->key, &seen, now))
 		ttm_put_carefully(ttm_ticket(hook), spot->entry,
 			object_copy(object), now);
+}
+
+/*
+ * Replaces the CB that `seen` points to: the new slot goes live and gets an index entry,
+ * then the old slot is freed. Returns false if the CB that was seen is gone, and nothing
+ * has happened.
+ */
+static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_draft *draft,
+	const struct ttm_way *way, struct ttm_seen *seen, const uint64_t *at)
+{
+	struct ttm_lane *lane = hook->lane;
+	struct ttm_words *record = ttm_lane_record(lane, 0), *second, *shared;
+	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
+	struct ttm_words words = draft->words;
+	uint64_t *place, entry;
+	struct ttm_rest old;
+
+	if (TTM_UNLIKELY(!spot->block ||
+		    !ttm_supply_peek(lane, &slot, &shared) ||
+		    !key_glance(&way->key, spot->era, seen)))
+		return false;
+	ttm_prefetch_write(shared);
+	entry = ttm_entry(&way->key, slot);
+	words.w[1] = draft_w1(
+		draft, spot, slot, (uint8_t)(TTM_W1_TURN(seen->w1) + 1));
+	ttm_supply_take_peeked(lane);
+	ttm_lane_begin(lane);
+	slot_begin(shared, &words);
+	words.w[6] = event_time(at);
+	slot_end(shared, &words);
+	place = ttm_bucket_put(way->bucket, entry);
+	TTM_TESTPOINT("index entered");
+	slot_rest(&old, seen, TTMEM_FIGURE_CB);
+	if (TTM_UNLIKELY(!place || !seen_free(seen))) {
+		ttm_put_settle(ttm_ticket(hook), spot->era, place,
+			words_copy(&words), seen->w0, old_slot);
+		return true;
+	}
+	ttm_lane_begin_several(lane, 2);
+	ttm_account_replace(spot->device, spot->block, TTMEM_FIGURE_CB,
+		spot->era, old.bytes, draft->bytes);
+	TTM_TESTPOINT("replacement counted");
+	rest_write(record, TTM_FLAG_REPLACED, draft->key.id, words.w[6], seen,
+		&old);
+	second = ttm_lane_record_after(lane, record);
+	alloc_begin(second, 0, &words);
+	ttm_record_end(second, &words);
+	ttm_lane_end(lane, 2);
+	ttm_supply_put(hook->process, lane, old_slot, seen->shared);
+	if (TTM_UNLIKELY(ttm_index_may_have_other(hook->process, way->level,
+		    way->bucket, &way->key, place, entry)))
+		ttm_put_met(
+			ttm_ticket(hook), spot->era, place, words_copy(&words));
+	return true;
+}
+
+static TTM_INLINE void cb_put(const struct ttm_hook *hook,
+	const struct ttm_spot *spot, const struct ttm_object *object,
+	const struct ttm_draft *draft, const struct ttm_way *way,
+	const uint64_t *at)
+{
+	struct ttm_seen seen;
+
+	if (!key_point(hook->process, way->bucket, &way->key, &seen))
+		put_boldly(hook, spot, object, draft, way, at);
+	else if (TTM_UNLIKELY(!cb_replace(hook, spot, draft, way, &seen, at)))
+		ttm_put_carefully(ttm_ticket(hook), spot->entry,
+			object_copy(object), event_time(at));
 }
 
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,

@@ -2,8 +2,8 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
  * From an entry of the index to the object in its slot. Nothing found here is held:
- * whoever wants the object takes it by a CAS on w0, or on the word of its octet or plan,
- * which fails if it has changed since.
+ * whoever wants the object takes it by a CAS on w0, or on the word of its octet, which
+ * fails if it has changed since.
  */
 #ifndef TTM_RECORD_FIND_H
 #define TTM_RECORD_FIND_H
@@ -11,17 +11,11 @@
 #include "record/index.h"
 #include "record/process.h"
 
-struct ttm_plan;
-
-/*
- * A live slot as it was at one moment, and where the index has it, or its group, or its
- * plan.
- */
+/* A live slot as it was at one moment, and where the index has it, or its group. */
 struct ttm_found {
 	uint64_t *place;
 	uint32_t slot;
 	uint64_t octet; /* the word of its octet, see group.h; 0: in none */
-	struct ttm_plan *plan; /* a CB's, see plan.h */
 	struct ttm_words words;
 };
 
@@ -119,14 +113,14 @@ static TTM_INLINE bool w1_is_current(
 struct ttm_seen {
 	uint64_t *place;
 	struct ttm_words *shared;
-	uint64_t entry; /* not of a CB */
+	uint64_t entry;
 	uint64_t w0;
 	uint64_t w1;
 };
 
 /*
  * What nearly every search finds: the first entry with the key's tag in the first
- * bucket. False says nothing. The slot is not read yet. Not for CBs.
+ * bucket. False says nothing. The slot is not read yet.
  */
 static TTM_INLINE bool key_point(struct ttm_process *process,
 	struct ttm_bucket *bucket, const struct ttm_key *key,
@@ -156,6 +150,8 @@ static TTM_INLINE bool key_glance(
 	return TTM_LIKELY(TTM_W0_STATE(seen->w0) == TTM_SLOT_LIVE &&
 		w1_is_current(seen->w1, key, era) &&
 		ttm_load(&seen->shared->w[2]) == key->id &&
+		(!key->program_mask ||
+			ttm_load(&seen->shared->w[5]) == key->program) &&
 		entry_stands(seen->place, seen->entry));
 }
 

@@ -5,7 +5,6 @@
 #define TTM_RECORD_FOUND_H
 
 #include "record/object.h"
-#include "record/plan.h"
 
 void ttm_key_set_of(struct ttm_key *ret_key, const struct ttm_words *words);
 
@@ -40,15 +39,7 @@ static inline bool ttm_found_next(struct ttm_process *process,
 	do {
 		while ((place = ttm_search_next(search, &entry)) != NULL) {
 			slot = ttm_entry_slot(entry);
-			if (key->program_mask) {
-				if (ttm_plan_leads_to(process, place, entry,
-					    key, ret_found) &&
-					ret_found->slot != except)
-					return true;
-				continue;
-			}
 			ret_found->octet = 0;
-			ret_found->plan = NULL;
 			if (search->in_groups) {
 				slot += key->w1 % TTM_OCTET_LEN;
 				ret_found->octet = ttm_octet_with(

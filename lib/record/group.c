@@ -227,7 +227,7 @@ static bool member_yields(struct ttm_ticket ticket, const struct group *group,
 			group->word, words);
 	/* Nobody else can have it. */
 	ttm_octet_claim(ticket.seat->process, group->octet + at, group->word);
-	slot_free_claimed(&group->slots[at], words->w[0]);
+	slot_free_owned(&group->slots[at], words->w[0]);
 	return true;
 }
 
@@ -431,7 +431,7 @@ static TTM_INLINE void member_remove(struct ttm_device *device,
 	ttm_pair w4 = ttm_pair_load(&slot->w[4]);
 	ttm_pair w6 = ttm_pair_load(&slot->w[6]);
 
-	slot_free_claimed(slot, w0);
+	slot_free_owned(slot, w0);
 	ttm_account_free(device, block, removal->figure, era, 1, bytes, false);
 	TTM_TESTPOINT("free counted");
 	/* relaxed: between the intent and the tail. The turn in w1 is 0. */

@@ -10,6 +10,7 @@
 #include "record/device.h"
 #include "record/lane.h"
 #include "record/note.h"
+#include "record/program.h"
 #include "record/scope.h"
 #include "record/seat.h"
 #include "record/start.h"
@@ -49,15 +50,6 @@ static TTM_SLOW void put_on_each(
 		put_on_members(&hook, mask, &object);
 }
 
-static TTM_INLINE void remove_on(const struct ttm_hook *hook, unsigned device,
-	unsigned figure, const struct ttm_key *key, const uint64_t *now)
-{
-	if (figure == TTMEM_FIGURE_CB)
-		ttm_cb_remove(hook, device, key, now);
-	else
-		ttm_object_remove(hook, device, figure, key, now);
-}
-
 static TTM_INLINE void remove_on_members(const struct ttm_hook *hook,
 	uint64_t mask, unsigned figure, uint64_t program, uint64_t id)
 {
@@ -66,7 +58,8 @@ static TTM_INLINE void remove_on_members(const struct ttm_hook *hook,
 
 	ttm_key_begin(&key, figure, program, id);
 	while (mask)
-		remove_on(hook, ttm_mask_take(&mask), figure, &key, &now);
+		ttm_object_remove(
+			hook, ttm_mask_take(&mask), figure, &key, &now);
 }
 
 static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
@@ -117,7 +110,7 @@ static TTM_INLINE void object_remove(
 		return;
 	if (TTM_LIKELY(ttm_device_known(hook.process, device, &entry))) {
 		ttm_key_begin(&key, figure, program, id);
-		remove_on(&hook, entry, figure, &key, NULL);
+		ttm_object_remove(&hook, entry, figure, &key, NULL);
 	} else if (figure < TTMEM_FIGURE_CB) {
 		ttm_group_remove(ttm_ticket(&hook), device, figure, id);
 	} else {
@@ -338,7 +331,7 @@ static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
 			program);
 	for (; mask; at = &now)
-		now = ttm_cb_remove_program(
+		now = ttm_program_remove(
 			&hook, ttm_mask_take(&mask), program, at);
 	ttm_hook_leave(&hook);
 }
@@ -362,7 +355,7 @@ static TTM_SLOW void cb_free_all(uint32_t device)
 		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTMEM_FIGURE_CB, 0);
 	now = ttm_clock_now();
 	while (mask)
-		ttm_cb_remove_all(&hook, ttm_mask_take(&mask), now);
+		ttm_cbs_remove(&hook, ttm_mask_take(&mask), now);
 	ttm_hook_leave(&hook);
 }
 

@@ -175,8 +175,7 @@ bool ttm_index_has_other(const struct ttm_process *process,
 
 	ttm_search_start(&search, process, bucket_hash, tag);
 	while (ttm_search_next(&search, &entry))
-		/* Which CBs a plan may have is nothing that it is. */
-		if ((entry ^ mine) & ~TTM_TAG_MAY)
+		if (entry != mine)
 			return true;
 	return false;
 }

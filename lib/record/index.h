@@ -10,8 +10,8 @@
  * newest first. A freed entry is stored as 0 and used again.
  *
  * An entry is a hint: whoever finds one compares the key in the slot, and takes
- * the object only by a CAS: on the slot's own word, or for what is found together on the
- * word of its octet (group.h) or plan (plan.h), to which the entry leads then.
+ * the object only by a CAS: on the slot's own word, or, for a group, on the word of its
+ * octet (group.h), to which the entry then leads.
  *
  * A slot is live before its entry goes in, and the key is looked up again after:
  * of two threads that insert one key at once, at least one sees the other. See
@@ -29,8 +29,7 @@ struct ttm_key {
 	/* TTM_W1_KEY: one, or three since the kernel types are one class */
 	unsigned w1, w1_or, w1_or_else;
 	uint64_t bucket_hash;
-	/* In bits 24-63; bit 32 is set: see ttm_bucket_with. A CB's: see
-	 * TTM_TAG_MAY. */
+	/* In bits 24-63; bit 32 is set: see ttm_bucket_with. */
 	uint64_t tag;
 };
 
@@ -72,34 +71,32 @@ static inline uint64_t ttm_bucket_hash(
 		device % TTM_INDEX_PARTS;
 }
 
-/*
- * Set in the tag of a group and of nothing else: where it leads to is an octet; likewise
- * for a plan.
- */
+/* Set in the tag of a group and of nothing else: its entry leads to an octet. */
 #define TTM_TAG_GROUP (1ull << 33)
-#define TTM_TAG_PLAN (1ull << 34)
 
 static inline uint64_t ttm_tag(uint64_t hash)
 {
-	return (hash | 1ull << 32) & ~(TTM_TAG_GROUP | TTM_TAG_PLAN | 0xffffff);
+	return (hash | 1ull << 32) & ~(TTM_TAG_GROUP | 0xffffff);
 }
 
 /*
- * A plan's entry has here, instead of a part of the tag, a bit for each CB that it may
- * have. The tag of a CB's key has all of them, as an entry that says "all"; what is looked
- * for elsewhere is ttm_key_wanted().
+ * The CBs of a program on a device share TTM_CB_LINES lines, so that the end of the
+ * program finds all of them there. Their ids may be small numbers or addresses: a
+ * multiplication spreads both.
  */
-#define TTM_TAG_MAY 0xff000000ull
-#define TTM_TAG_MAY_HAVE(at) (1ull << (24 + (at)))
+#define TTM_CB_LINES 4u
 
-/* Whether an entry has a tag, and for a plan's at least those bits. */
-static inline bool ttm_entry_has(uint64_t entry, uint64_t wanted)
+static inline uint64_t ttm_cb_line(uint64_t cb)
 {
-	uint64_t mask = ~(uint64_t)0xffffff;
+	return cb * 0x9e3779b97f4a7c15ull >> 62;
+}
 
-	if (wanted & TTM_TAG_PLAN)
-		mask = ~(uint64_t)UINT32_MAX | (wanted & TTM_TAG_MAY);
-	return ((entry ^ wanted) & mask) == 0;
+static inline uint64_t ttm_cb_bucket_hash(
+	uint64_t program, uint64_t line, unsigned device)
+{
+	return (ttm_line(program, TTMEM_FIGURE_CB) * TTM_CB_LINES + line) *
+		TTM_INDEX_PARTS +
+		device % TTM_INDEX_PARTS;
 }
 
 /* A key on no device yet; ttm_key_on() names it. */
@@ -121,14 +118,10 @@ static inline void ttm_key_begin(
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
-		/* All plans of a program are in one chain. */
-		ret_key->bucket_hash = ttm_bucket_hash(
-			program, TTMEM_FIGURE_CB, 0);
-		ret_key->tag = TTM_TAG_PLAN | TTM_TAG_MAY |
-			ttm_tag((program ^
-					id / TTM_PLAN_LEN *
-						0xe7037ed1a0b428dbull) *
-				0x9e3779b97f4a7c15ull);
+		ret_key->bucket_hash = ttm_cb_bucket_hash(
+			program, ttm_cb_line(id), 0);
+		ret_key->tag = ttm_tag((program ^ id * 0xe7037ed1a0b428dbull) *
+			0x9e3779b97f4a7c15ull);
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
@@ -161,21 +154,6 @@ static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
 {
 	ttm_key_begin(ret_key, figure, program, id);
 	ttm_key_on(ret_key, device);
-}
-
-/* The tag of whatever may lead to the key: see TTM_TAG_MAY. */
-static inline uint64_t ttm_key_wanted(const struct ttm_key *key)
-{
-	if (!key->program_mask)
-		return key->tag;
-	return (key->tag & ~TTM_TAG_MAY) |
-		TTM_TAG_MAY_HAVE(key->id % TTM_PLAN_LEN);
-}
-
-/* And of any plan for CBs like it. */
-static inline uint64_t ttm_key_of_any(const struct ttm_key *key)
-{
-	return key->tag & ~TTM_TAG_MAY;
 }
 
 /*
@@ -225,7 +203,7 @@ static inline unsigned ttm_bucket_with(
 		(const uint64_t *)(const void *)bucket, (uint32_t)(tag >> 32));
 }
 
-/* The first entry of a bucket with this tag, if there is one, and its number. Not for CBs. */
+/* The first entry of a bucket with this tag, if there is one, and its number. */
 static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 	uint64_t tag, uint64_t *ret_entry, unsigned *ret_at)
 {
@@ -305,8 +283,7 @@ static inline void ttm_search_start(struct ttm_search *search,
 static inline void ttm_search_key(struct ttm_search *search,
 	const struct ttm_process *process, const struct ttm_key *key)
 {
-	ttm_search_start(
-		search, process, key->bucket_hash, ttm_key_wanted(key));
+	ttm_search_start(search, process, key->bucket_hash, key->tag);
 }
 
 /* The place of the next one, or NULL at the end; *ret_entry is its value. */
@@ -324,8 +301,7 @@ static inline uint64_t *ttm_search_next(
 			*ret_entry = ttm_load_acquire(place);
 			if (*ret_entry == 0 ||
 				(search->tag &&
-					!ttm_entry_has(
-						*ret_entry, search->tag)))
+					(*ret_entry ^ search->tag) >> 24 != 0))
 				continue;
 			search->found &= search->found - 1;
 			return place;
@@ -341,8 +317,7 @@ bool ttm_index_has_other(const struct ttm_process *process,
 	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
 /*
- * The same after an insertion at `place` of this bucket of this level, not of a CB: the
- * answer "no" is certain, and needs no slot. The newest level must be asked for again: by now there
+ * The same after an insertion at `place` of this bucket of this level: the answer "no" is certain, and needs no slot. The newest level must be asked for again: by now there
  * may be one with a rival.
  */
 static inline bool ttm_index_may_have_other(const struct ttm_process *process,

@@ -21,12 +21,10 @@ bool ttm_found_free(const struct ttm_hook *hook, const struct ttm_found *found)
 {
 	struct ttm_words *shared = ttm_slot_at(hook->process, found->slot);
 
-	if (found->octet || found->plan) {
-		if (found->plan ? !ttm_plan_take_found(hook, found) :
-				  !ttm_octet_claim(hook->process, found->slot,
-					  found->octet))
+	if (found->octet) {
+		if (!ttm_octet_claim(hook->process, found->slot, found->octet))
 			return false;
-		slot_free_claimed(shared, found->words.w[0]);
+		slot_free_owned(shared, found->words.w[0]);
 		return true;
 	}
 	if (!slot_free(shared, found->words.w[0]))

@@ -5,8 +5,8 @@
  *
  *   put     intent; slot writing, body, live; index; counters; ALLOC; tail
  *   remove  intent; slot free (CAS: one winner); index; counters; FREE; tail;
- *           only then is the slot used again (in a group or a plan, see group.h and
- *           plan.h, the CAS is before the slot, and the index follows the last one)
+ *           only then is the slot used again (in a group, see group.h, the CAS is
+ *           before the slot, and the index follows the last one)
  *
  * Each live slot and each freed one has a record with its generation, so that
  * the aggregator's mirror follows whatever the order across lanes.
@@ -77,14 +77,20 @@ void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
 /*
  * The slot is live, and was entered without a look: there may be others with its key.
  * Its words are in the lane's next record. `place` NULL: not entered yet, for its
- * bucket was full, or contended. `plan`: a CB's, see plan.h, else NULL.
+ * bucket was full, or contended.
  */
-void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
-	struct ttm_plan *plan);
+void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place);
 
-/* The same of a CB that took the place of another, when all is said about it. */
+/* The same for a CB that replaced another, after both records are written. */
 void ttm_put_met(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
-	struct ttm_plan *plan, struct ttm_words words);
+	struct ttm_words words);
+
+/*
+ * Ends the put of an object that went live to replace the object `before`, when the usual
+ * way failed: the bucket was full (`place` NULL), or `before` is gone.
+ */
+void ttm_put_settle(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+	struct ttm_words words, uint64_t before_w0, uint32_t before_slot);
 
 /* All that the index has of a kernel, of whatever epoch. */
 void ttm_kernel_remove_rest(const struct ttm_hook *hook,
@@ -188,9 +194,9 @@ static TTM_INLINE bool slot_free(struct ttm_words *shared, uint64_t live)
 	return true;
 }
 
-/* The same in an octet or a plan: who claimed it has it to itself. */
-static TTM_INLINE void slot_free_claimed(
-	struct ttm_words *shared, uint64_t live)
+/* Frees a slot that no other thread can free: claimed with its octet, or without an
+ * index entry. */
+static TTM_INLINE void slot_free_owned(struct ttm_words *shared, uint64_t live)
 {
 	/* pairs(slot): release, with slot_read and the aggregator's scan */
 	ttm_store_release(&shared->w[0], TTM_W0_FREE(live));
@@ -430,7 +436,7 @@ static TTM_INLINE void put_boldly(const struct ttm_hook *hook,
 			    ttm_entry(&way->key, slot)) ||
 		    (object->figure < TTMEM_FIGURE_CB &&
 			    ttm_group_may_have(hook->process, &way->key)))) {
-		ttm_put_meets(ttm_ticket(hook), spot->era, place, NULL);
+		ttm_put_meets(ttm_ticket(hook), spot->era, place);
 		return;
 	}
 	ttm_account_alloc(spot->device, spot->block, object->figure, spot->era,

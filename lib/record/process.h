@@ -32,9 +32,6 @@
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
 #define TTM_OCTET_LEN 8u
 #define TTM_OCTETS_LEN 32u
-#define TTM_PLAN_LEN 8u
-#define TTM_PLANS_MAX (1u << 24)
-#define TTM_PLANS_PER_REGION 16384u
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
 #define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
@@ -83,8 +80,6 @@ struct ttm_lane {
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
 	uint32_t octets_len;
 	uint32_t octets[TTM_OCTETS_LEN]; /* first slots of free ones: group.h */
-	uint32_t plans;      /* number + 1 of free ones of its own: plan.h */
-	uint64_t plans_back; /* those that others gave back */
 	struct ttm_block_lane *own_block;
 	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
 	uint64_t
@@ -118,7 +113,7 @@ struct ttm_seat {
 /* Buckets of one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
 	uint64_t entries
-		[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot, octet or plan */
+		[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot or octet */
 	uint64_t next;            /* overflow line + 1; 0: none */
 };
 
@@ -184,11 +179,6 @@ struct ttm_process {
 	void *newest_level; /* struct ttm_level */
 	uint64_t singles;
 	uint64_t groups;
-
-	/* plans of programs, and how many were handed out to lanes */
-	void *plans[TTM_PLANS_MAX / TTM_PLANS_PER_REGION]; /* struct ttm_plan */
-	uint64_t plans_len;
-	uint64_t plans_meet; /* whether two had one tag, at any time */
 
 	/* counter blocks and names */
 	void *blocks[TTM_BLOCK_EXTENTS_MAX];

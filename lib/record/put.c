@@ -116,14 +116,10 @@ static bool put_may_end(
 {
 	const struct ttm_words *slot = ttm_slot_at(
 		put->hook.process, put->mine.slot);
-	uint64_t word;
 
 	/* pairs(slot-reuse): acquire, with slot_begin: after the rival */
 	ttm_fence_acquire();
-	return (put->mine.plan ?
-			       ttm_plan_has(
-				       put->hook.process, &put->mine, &word) :
-			       ttm_load(&slot->w[0]) == put->mine.words.w[0]) ||
+	return ttm_load(&slot->w[0]) == put->mine.words.w[0] ||
 		(put->before_w0 == rival->words.w[0] &&
 			put->before_slot == rival->slot);
 }
@@ -260,10 +256,10 @@ static void put_without_index(struct ttm_put *put)
 	put_lost(put, TTMEM_LOSS_NO_INDEX);
 }
 
-static bool put_index(struct ttm_put *put, uint32_t slot)
+static bool put_index(struct ttm_put *put)
 {
 	put->mine.place = ttm_index_insert(put->hook.process,
-		put->key.bucket_hash, ttm_entry(&put->key, slot));
+		put->key.bucket_hash, ttm_entry(&put->key, put->mine.slot));
 	return put->mine.place != NULL;
 }
 
@@ -275,14 +271,7 @@ static bool put_enter(struct ttm_put *put, uint8_t turn)
 	struct ttm_words *shared;
 	bool entered;
 
-	if (put->key.program_mask &&
-		!ttm_plan_take(hook->process, hook->lane, &put->mine.plan)) {
-		put_lost(put, TTMEM_LOSS_NO_INDEX);
-		return false;
-	}
 	if (!ttm_supply_take(hook->process, hook->lane, &put->mine.slot)) {
-		if (put->mine.plan)
-			ttm_plan_put(hook->lane, put->mine.plan);
 		put_lost(put, TTMEM_LOSS_NO_SLOT);
 		return false;
 	}
@@ -291,10 +280,7 @@ static bool put_enter(struct ttm_put *put, uint8_t turn)
 	shared = ttm_slot_at(hook->process, put->mine.slot);
 	slot_begin(shared, &put->mine.words);
 	slot_end(shared, &put->mine.words);
-	if (put->mine.plan)
-		entered = ttm_plan_enter(hook, &put->key, &put->mine);
-	else
-		entered = put_index(put, put->mine.slot);
+	entered = put_index(put);
 	TTM_TESTPOINT("index entered");
 	if (!entered)
 		put_without_index(put);
@@ -341,7 +327,6 @@ static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
 		0, TTM_ERA_EPOCH(put->era), device, 0, 0, 0);
 	put->mine.words.w[6] = now;
 	put->mine.octet = 0;
-	put->mine.plan = NULL;
 	if (object->figure < TTMEM_FIGURE_CB)
 		ttm_single_announce(put->hook.process, device);
 	if (put->block)
@@ -371,8 +356,7 @@ TTM_COLD void ttm_put_rarely(
 
 /* False if there is no place for it in the index, and it is given up. */
 static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
-	uint64_t era, uint64_t *place, struct ttm_plan *plan,
-	const struct ttm_words *words)
+	uint64_t era, uint64_t *place, const struct ttm_words *words)
 {
 	unsigned device = TTM_W1_DEVICE(words->w[1]);
 
@@ -384,17 +368,16 @@ static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
 	put->mine.place = place;
 	put->mine.slot = TTM_W1_SLOT(words->w[1]);
 	put->mine.octet = 0;
-	put->mine.plan = plan;
 	put->mine.words = *words;
 	ttm_key_set_of(&put->key, words);
-	if (place || put_index(put, plan ? plan->number : put->mine.slot))
+	if (place || put_index(put))
 		return true;
 	put_without_index(put);
 	return false;
 }
 
-TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
-	uint64_t *place, struct ttm_plan *plan)
+TTM_COLD void ttm_put_meets(
+	struct ttm_ticket ticket, uint64_t era, uint64_t *place)
 {
 	struct ttm_hook hook = ttm_hook_of(ticket);
 	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
@@ -402,24 +385,31 @@ TTM_COLD void ttm_put_meets(struct ttm_ticket ticket, uint64_t era,
 
 	/* In a record it is the type; the object's turn is its first. */
 	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
-	if (!put_resume(&put, ticket, era, place, plan, &words))
+	if (put_resume(&put, ticket, era, place, &words))
+		put_meets(&put);
+}
+
+TTM_COLD void ttm_put_settle(struct ttm_ticket ticket, uint64_t era,
+	uint64_t *place, struct ttm_words words, uint64_t before_w0,
+	uint32_t before_slot)
+{
+	struct ttm_put put; /* not zeroed: it is large */
+
+	if (!put_resume(&put, ticket, era, place, &words))
 		return;
-	if (plan) {
-		ttm_plan_entered(&hook, &put.key, plan);
-		ttm_plan_narrow(plan, put.mine.place, &put.key);
-	}
-	put_meets(&put);
+	put.before_w0 = before_w0;
+	put.before_slot = before_slot;
+	put_settle(&put);
 }
 
 TTM_COLD void ttm_put_met(struct ttm_ticket ticket, uint64_t era,
-	uint64_t *place, struct ttm_plan *plan, struct ttm_words words)
+	uint64_t *place, struct ttm_words words)
 {
 	struct ttm_search search;
 	struct ttm_found rival;
 	struct ttm_put put; /* not zeroed: it is large */
 
-	put_resume(&put, ticket, era, place, plan, &words);
-	ttm_plan_narrow(plan, place, &put.key);
+	put_resume(&put, ticket, era, place, &words);
 	ttm_search_key(&search, put.hook.process, &put.key);
 	while (rival_next(&put, &search, &rival)) {
 		if (is_later(&rival, &put.mine)) {
@@ -440,7 +430,7 @@ TTM_COLD bool ttm_put_yields(struct ttm_ticket ticket, uint64_t era,
 	struct ttm_found rival;
 	struct ttm_put put; /* not zeroed: it is large */
 
-	put_resume(&put, ticket, era, place, NULL, words);
+	put_resume(&put, ticket, era, place, words);
 	put.mine.octet = octet;
 	ttm_search_key(&search, put.hook.process, &put.key);
 	return rival_next(&put, &search, &rival) &&

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "record/note.h"
-#include "record/plan.h"
 #include "record/segment.h"
 #include "record/supply.h"
 
@@ -108,8 +107,7 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
  * longjmp). What it wrote beyond the tail is overwritten by a record that says
  * nothing, so that the reader can go on.
  */
-static void lane_adopt(struct ttm_process *process, struct ttm_lane *lane,
-	uint64_t tid, uint32_t depth)
+static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 {
 	uint64_t promised;
 
@@ -119,8 +117,6 @@ static void lane_adopt(struct ttm_process *process, struct ttm_lane *lane,
 	lane->tail = ttm_load(&lane->control->tail);
 	promised = ttm_load(&lane->control->intent) - lane->tail;
 	if (promised - 1 < TTM_OPERATION_RECORDS_MAX) {
-		/* It may have been about to say so: see ttm_plan_entered. */
-		ttm_plan_announce(process);
 		ttm_noops_write(lane, 0, (unsigned)promised);
 		ttm_lane_end(lane, (unsigned)promised);
 	}
@@ -242,8 +238,8 @@ static void seat_settle(struct ttm_process *process, struct ttm_seat *seat)
 	seat->scopes_len = 0;
 	for (depth = 0; depth < TTM_DEPTHS; depth++)
 		if (seat->lanes[depth])
-			lane_adopt(seat->process, seat->lanes[depth],
-				ttm_load(&seat->owner), depth);
+			lane_adopt(seat->lanes[depth], ttm_load(&seat->owner),
+				depth);
 }
 
 static void seat_vacate(struct ttm_seat *seat)
@@ -430,8 +426,7 @@ TTM_COLD struct ttm_hook ttm_hook_deeper(
 	}
 	if (hook.lane) {
 		/* relaxed: our own seat */
-		lane_adopt(hook.process, hook.lane, ttm_load(&hook.seat->owner),
-			hook.depth);
+		lane_adopt(hook.lane, ttm_load(&hook.seat->owner), hook.depth);
 		hook.seat->lanes[hook.depth] = hook.lane;
 	} else {
 		lost_without_lane(hook.process, reason, bytes);

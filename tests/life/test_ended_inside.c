@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread ends inside a hook, and leaves that one operation half done. Whoever has its
- * lane next, and everybody else, is right all the same: it had entered a plan beside
- * that of another thread, and not said so.
+ * A thread ends inside a hook and leaves that one operation half done. The next thread
+ * on its lane, and all others, record the remaining CBs of the same program exactly.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -32,12 +31,12 @@ void tearDown(void)
 	test_tracking_stop();
 }
 
-static void plan(uint64_t cb)
+static void cb_alloc(uint64_t cb)
 {
 	ttmem_cb_alloc(0, 1, cb, 0x1000, 10, 1, 0);
 }
 
-/* Waits where it has not entered the plan yet, and ends where it has. */
+/* Waits before the index entry is written, and ends after it. */
 void ttm_testpoint(const char *label)
 {
 	if (!stop_at || strcmp(label, stop_at) != 0)
@@ -52,20 +51,20 @@ void ttm_testpoint(const char *label)
 static void *end_inside(void *argument)
 {
 	stop_at = "slot live";
-	plan(1);
+	cb_alloc(1);
 	return argument;
 }
 
-static void *plan_others(void *argument)
+static void *cbs_alloc_others(void *argument)
 {
 	uint64_t cb;
 
 	for (cb = 2; cb < CBS; cb++)
-		plan(cb);
+		cb_alloc(cb);
 	return argument;
 }
 
-/* Seat, lane, slots and a plan are there before. */
+/* Makes seat, lane and slots. */
 static void *warm(void *argument)
 {
 	ttmem_cb_alloc(0, 2, 1, 0, 1, 1, 0);
@@ -94,7 +93,7 @@ static uint64_t others_live(void)
 	return live;
 }
 
-static void test_its_plan_is_no_secret(void)
+static void test_its_lane_and_its_program_stay_usable(void)
 {
 	pthread_t thread;
 	uint64_t cb;
@@ -104,11 +103,11 @@ static void test_its_plan_is_no_secret(void)
 	TEST_ASSERT_EQUAL_INT(
 		0, pthread_create(&thread, NULL, end_inside, NULL));
 	sem_wait(&stopped);
-	plan(0);
+	cb_alloc(0);
 	sem_post(&go_on);
 	pthread_join(thread, NULL);
-	on_thread(plan_others);
-	plan_others(NULL);
+	on_thread(cbs_alloc_others);
+	cbs_alloc_others(NULL);
 	TEST_ASSERT_EQUAL_UINT64(CBS - 2, others_live());
 	for (cb = 2; cb < CBS; cb++)
 		ttmem_cb_free(0, 1, cb);
@@ -118,6 +117,6 @@ static void test_its_plan_is_no_secret(void)
 int main(void)
 {
 	UNITY_BEGIN();
-	RUN_TEST(test_its_plan_is_no_secret);
+	RUN_TEST(test_its_lane_and_its_program_stay_usable);
 	return UNITY_END();
 }

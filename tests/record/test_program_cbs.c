@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CBs of a program are found together, whatever thread planned them, however many
- * there are, and whatever else is in the way: lib/record/plan.h.
+ * The end of a program frees all of its CBs, whatever thread allocated them, however many
+ * there are, and whatever else shares their lines of the index.
  */
 #include <pthread.h>
 
@@ -25,7 +25,7 @@ void tearDown(void)
 	test_tracking_stop();
 }
 
-static void plan(uint64_t program, uint64_t cb)
+static void cb_alloc(uint64_t program, uint64_t cb)
 {
 	ttmem_cb_alloc(0, program, cb, 0x1000, 10, 2, 0);
 }
@@ -36,14 +36,6 @@ static void live_is(uint64_t cbs)
 
 	TEST_ASSERT_EQUAL_UINT64(cbs, segment->objects_len);
 	segment_unref(&segment);
-}
-
-/* All that were ever handed out. */
-static uint64_t plans_made(void)
-{
-	const struct ttm_process *process = ttm_process_now();
-
-	return process ? process->plans_len : 0;
 }
 
 /* -- on another thread ---------------------------------------------------------- */
@@ -72,7 +64,7 @@ static void elsewhere(
 	pthread_join(thread, NULL);
 }
 
-static void unplan(uint64_t program, uint64_t cb)
+static void cb_free(uint64_t program, uint64_t cb)
 {
 	ttmem_cb_free(0, program, cb);
 }
@@ -87,12 +79,12 @@ static void destroy(uint64_t program, uint64_t cb)
 
 static void test_cbs_of_several_threads_go_with_their_program(void)
 {
-	plan(1, 0);
-	elsewhere(plan, 1, 1);
-	elsewhere(plan, 1, 2);
-	plan(1, 3);
-	plan(2, 0);
-	elsewhere(plan, 2, 1);
+	cb_alloc(1, 0);
+	elsewhere(cb_alloc, 1, 1);
+	elsewhere(cb_alloc, 1, 2);
+	cb_alloc(1, 3);
+	cb_alloc(2, 0);
+	elsewhere(cb_alloc, 2, 1);
 	live_is(6);
 	elsewhere(destroy, 1, 0);
 	live_is(2);
@@ -103,71 +95,35 @@ static void test_cbs_of_several_threads_go_with_their_program(void)
 
 static void test_another_thread_replaces_and_frees(void)
 {
-	plan(1, 0);
-	plan(1, 1);
-	elsewhere(plan, 1, 0);
+	cb_alloc(1, 0);
+	cb_alloc(1, 1);
+	elsewhere(cb_alloc, 1, 0);
 	live_is(2);
-	plan(1, 0);
+	cb_alloc(1, 0);
 	live_is(2);
-	elsewhere(unplan, 1, 1);
+	elsewhere(cb_free, 1, 1);
 	live_is(1);
-	unplan(1, 0);
+	cb_free(1, 0);
 	live_is(0);
 	test_anomalies_are(NONE);
-	unplan(1, 0);
+	cb_free(1, 0);
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_FREE_UNKNOWN, 1));
 }
 
-/* A thread that ended leaves its plans to the next one that has its lane. */
-static void test_plans_are_used_again(void)
-{
-	uint64_t i, plans = 0;
-
-	for (i = 0; i < 3000; i++) {
-		elsewhere(plan, i, 0);
-		if (i % 3 == 0)
-			plan(i, 1);
-		if (i % 2)
-			destroy(i, 0);
-		else
-			elsewhere(destroy, i, 0);
-		if (i == 100)
-			plans = plans_made();
-	}
-	TEST_ASSERT_EQUAL_UINT64(plans, plans_made());
-	live_is(0);
-	test_anomalies_are(NONE);
-}
-
-static void test_one_who_plans_and_one_who_destroys_need_no_more(void)
-{
-	uint64_t i, plans = 0;
-
-	for (i = 0; i < 2000; i++) {
-		plan(i, 0);
-		plan(i, 9);
-		elsewhere(destroy, i, 0);
-		if (i == 100)
-			plans = plans_made();
-	}
-	TEST_ASSERT_EQUAL_UINT64(plans, plans_made());
-	live_is(0);
-}
-
-/* More of them than the first level of the index has lines, and than a region has plans. */
+/* More programs than the first level of the index has lines. */
 static void test_very_many_are_found_again(void)
 {
 	uint64_t many = test_scale(40000), program;
 
 	for (program = 0; program < many; program++) {
-		plan(program, 0);
-		plan(program, 7);
-		plan(program, 8);
+		cb_alloc(program, 0);
+		cb_alloc(program, 7);
+		cb_alloc(program, 8);
 	}
 	live_is(3 * many);
 	for (program = 0; program < many; program += 2) {
-		plan(program, 0);
-		unplan(program, 7);
+		cb_alloc(program, 0);
+		cb_free(program, 7);
 	}
 	live_is(3 * many - many / 2);
 	for (program = 0; program < many; program++)
@@ -182,7 +138,7 @@ static void test_others_in_the_same_line_stay(void)
 	uint64_t i;
 
 	for (i = 0; i < 20; i++) {
-		plan(i << 13, 0);
+		cb_alloc(i << 13, 0);
 		ttmem_kernel_load(
 			0, i << 13, TTMEM_KERNEL_APPLICATION, 1, 1, 0);
 		ttmem_alloc(0, TTMEM_L1, (i << 13) + 1, 0, 1);
@@ -195,7 +151,7 @@ static void test_others_in_the_same_line_stay(void)
 	test_anomalies_are(NONE);
 }
 
-static void plan_on_devices(uint32_t devices, uint64_t programs, uint64_t cbs)
+static void cbs_on_devices(uint32_t devices, uint64_t programs, uint64_t cbs)
 {
 	uint64_t program, cb;
 	uint32_t device;
@@ -206,44 +162,52 @@ static void plan_on_devices(uint32_t devices, uint64_t programs, uint64_t cbs)
 				ttmem_cb_alloc(device, program, cb, 0, 1, 1, 0);
 }
 
-/* More plans than a line of the index has room for: those of other devices are there, too. */
-/* One's own plan is in the newest level then, and the other one where only a search looks. */
-static void test_a_plan_in_an_older_level_of_the_index_is_met(void)
+/* The index grew after the first CB: its entry is where only a search looks. */
+static void test_a_cb_in_an_older_level_of_the_index_is_replaced(void)
 {
 	uint64_t buffers = 0;
 
-	plan(1, 0);
+	cb_alloc(1, 0);
 	while (!ttm_level_newest(ttm_process_now())->older)
 		ttmem_alloc(0, TTMEM_DRAM, ++buffers, 0x1000, 10);
-	elsewhere(plan, 1, 1);
-	elsewhere(plan, 1, 0);
+	elsewhere(cb_alloc, 1, 1);
+	elsewhere(cb_alloc, 1, 0);
 	live_is(buffers + 2);
-	plan(1, 0);
+	cb_alloc(1, 0);
 	live_is(buffers + 2);
-	elsewhere(plan, 1, 0);
+	elsewhere(cb_alloc, 1, 0);
 	live_is(buffers + 2);
-	plan(1, 1);
-	elsewhere(plan, 1, 1);
+	cb_alloc(1, 1);
+	elsewhere(cb_alloc, 1, 1);
 	live_is(buffers + 2);
 	ttmem_program_destroy(0, 1);
 	live_is(buffers);
 	test_anomalies_are(NONE);
 }
 
-static void test_planning_anew_takes_no_further_plans(void)
+/* More CBs than their lines have room for: those of other devices are there, too. */
+static void test_many_cbs_on_many_devices_are_replaced(void)
 {
-	uint64_t plans;
-
-	plan_on_devices(32, 20, 32);
-	plans = plans_made();
-	TEST_ASSERT_LESS_OR_EQUAL_UINT64(32 * 20 * 32 / 8 + 32, plans);
-	plan_on_devices(32, 20, 32);
-	plan_on_devices(32, 20, 32);
-	TEST_ASSERT_EQUAL_UINT64(plans, plans_made());
+	cbs_on_devices(32, 20, 32);
+	cbs_on_devices(32, 20, 32);
+	cbs_on_devices(32, 20, 32);
 	live_is(32 * 20 * 32);
 	ttmem_program_destroy(31, 19);
 	ttmem_program_destroy(7, 0);
 	live_is(32 * 20 * 32 - 64);
+	test_anomalies_are(NONE);
+}
+
+/* As the compatibility header reports CBs. */
+static void test_addresses_serve_as_ids(void)
+{
+	uint64_t cb;
+
+	for (cb = 0; cb < 64; cb++)
+		ttmem_cb_alloc(0, 1, 0x19000 + 2048 * cb, 0, 1, 1, 0);
+	live_is(64);
+	ttmem_program_destroy(0, 1);
+	live_is(0);
 	test_anomalies_are(NONE);
 }
 
@@ -252,21 +216,21 @@ static void test_orphans_stay_beside_new_ones_and_go_with_the_program(void)
 	struct segment *segment;
 	size_t i, orphans = 0;
 
-	plan(1, 0);
-	plan(1, 1);
+	cb_alloc(1, 0);
+	cb_alloc(1, 1);
 	ttmem_device_close(0);
-	plan(1, 0);
-	plan(1, 0);
+	cb_alloc(1, 0);
+	cb_alloc(1, 0);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(3, segment->objects_len);
 	for (i = 0; i < segment->objects_len; i++)
 		orphans += segment->objects[i].orphan;
 	TEST_ASSERT_EQUAL_UINT64(2, orphans);
 	segment_unref(&segment);
-	unplan(1, 0);
+	cb_free(1, 0);
 	live_is(2);
 	test_anomalies_are(NONE);
-	unplan(1, 0);
+	cb_free(1, 0);
 	live_is(1);
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_LATE_FREE, 1));
 	ttmem_program_destroy(0, 1);
@@ -274,7 +238,7 @@ static void test_orphans_stay_beside_new_ones_and_go_with_the_program(void)
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_LATE_FREE, 2));
 }
 
-/* Planned anew many times, on one thread and on two: turns come round. */
+/* Replaced many times, by one thread and by two: the rank wraps around. */
 static void test_the_last_one_stands(void)
 {
 	const struct segment_words *cb;
@@ -284,7 +248,7 @@ static void test_the_last_one_stands(void)
 	for (i = 1; i <= 700; i++) {
 		ttmem_cb_alloc(0, 1, 3, i, 1, 1, 0);
 		if (i % 100 == 0)
-			elsewhere(plan, 1, 3);
+			elsewhere(cb_alloc, 1, 3);
 	}
 	ttmem_cb_alloc(0, 1, 3, 0xabc, 1, 1, 0);
 	segment = test_segment_at_rest();
@@ -301,13 +265,12 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_cbs_of_several_threads_go_with_their_program);
 	RUN_TEST(test_another_thread_replaces_and_frees);
-	RUN_TEST(test_plans_are_used_again);
-	RUN_TEST(test_one_who_plans_and_one_who_destroys_need_no_more);
 	RUN_TEST(test_very_many_are_found_again);
 	RUN_TEST(test_others_in_the_same_line_stay);
-	RUN_TEST(test_a_plan_in_an_older_level_of_the_index_is_met);
-	RUN_TEST(test_planning_anew_takes_no_further_plans);
+	RUN_TEST(test_a_cb_in_an_older_level_of_the_index_is_replaced);
+	RUN_TEST(test_many_cbs_on_many_devices_are_replaced);
 	RUN_TEST(test_orphans_stay_beside_new_ones_and_go_with_the_program);
+	RUN_TEST(test_addresses_serve_as_ids);
 	RUN_TEST(test_the_last_one_stands);
 	return UNITY_END();
 }
