@@ -84,11 +84,11 @@ static inline uint64_t ttm_tag(uint64_t hash)
  * program finds all of them there. Their ids may be small numbers or addresses: a
  * multiplication spreads both.
  */
-#define TTM_CB_LINES 4u
+#define TTM_CB_LINES 2u
 
 static inline uint64_t ttm_cb_line(uint64_t cb)
 {
-	return cb * 0x9e3779b97f4a7c15ull >> 62;
+	return cb * 0x9e3779b97f4a7c15ull >> 63;
 }
 
 static inline uint64_t ttm_cb_bucket_hash(
