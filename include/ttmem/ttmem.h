@@ -9,8 +9,8 @@
  * For every call below, unless its comment says otherwise:
  *
  *   threads   any thread may call, also at once on the same object;
- *   signals   safe in signal handlers; up to 4 hooks of a thread may be under
- *             way on top of each other (deeper events are counted as lost);
+ *   signals   safe in signal handlers. An event from a handler that interrupted
+ *             another hook of its thread is counted as lost (TTMEM_LOSS_NESTED);
  *   fork      safe in a forked child: the child gets a segment of its own with
  *             its first event and owns none of its parent's objects;
  *   exit      safe in static destructors and after ttmem_stop();
@@ -25,9 +25,8 @@
  * the memory goes back: in the opposite order another thread's new object may
  * seem to overlap the old one.
  *
- * Caveats: a siglongjmp() out of a signal handler that interrupted a hook uses
- * up one nesting level of that thread for good, and one for each further hook
- * that it leaves. A raw fork system call (not the libc's fork) from a handler
+ * Caveats: after a siglongjmp() out of a signal handler that interrupted a hook,
+ * all later events of that thread are counted as lost. A raw fork system call (not the libc's fork) from a handler
  * that interrupted a hook lets the child finish that hook on its parent's
  * segment. The segment must be on tmpfs.
  */
@@ -102,7 +101,7 @@ enum ttmem_loss {
 	TTMEM_LOSS_NO_SLOT = 0,  /* the segment could not grow */
 	TTMEM_LOSS_NO_INDEX = 1, /* no private memory for the id index */
 	TTMEM_LOSS_NO_LANE = 2,  /* more threads than lanes, or no memory */
-	TTMEM_LOSS_TOO_DEEP = 3, /* nested in more than 4 signal handlers */
+	TTMEM_LOSS_NESTED = 3,   /* by a handler that interrupted a hook */
 	TTMEM_LOSS_NO_NAME = 4,  /* scope names ran out: not attributed */
 	TTMEM_LOSSES = 5
 };

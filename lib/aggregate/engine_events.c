@@ -135,7 +135,7 @@ static const char *const anomalies[TTMEM_ANOMALIES] = { "free_unknown",
 	"alloc_live", "bad_device", "too_many_devices", "bad_kind", "overflow",
 	"late_free", "scope_underflow", "scope_too_deep", "device_changed" };
 static const char *const losses[TTMEM_LOSSES] = { "no_slot", "no_index",
-	"no_lane", "too_deep", "no_name" };
+	"no_lane", "nested", "no_name" };
 
 /* The number is a program's: it may be anything. */
 static const char *reason_of(unsigned type, uint64_t reason)

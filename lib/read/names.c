@@ -40,7 +40,7 @@ static const char *const losses[] = {
 	[TTMEM_LOSS_NO_SLOT] = "no_slot",
 	[TTMEM_LOSS_NO_INDEX] = "no_index",
 	[TTMEM_LOSS_NO_LANE] = "no_lane",
-	[TTMEM_LOSS_TOO_DEEP] = "too_deep",
+	[TTMEM_LOSS_NESTED] = "nested",
 	[TTMEM_LOSS_NO_NAME] = "no_name",
 };
 

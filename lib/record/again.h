@@ -89,8 +89,8 @@ static TTM_INLINE void kernel_put(const struct ttm_hook *hook,
 		now = event_time(at);
 	}
 	if (!kernel_dispatched(hook, spot, object, &way->key, &seen, now))
-		ttm_put_carefully(ttm_ticket(hook), spot->entry,
-			object_copy(object), now);
+		ttm_put_carefully(
+			hook->seat, spot->entry, object_copy(object), now);
 }
 
 /*
@@ -126,8 +126,8 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	TTM_TESTPOINT("index entered");
 	slot_rest(&old, seen, TTMEM_FIGURE_CB);
 	if (TTM_UNLIKELY(!place || !seen_free(seen))) {
-		ttm_put_settle(ttm_ticket(hook), spot->era, place,
-			words_copy(&words), seen->w0, old_slot);
+		ttm_put_settle(hook->seat, spot->era, place, words_copy(&words),
+			seen->w0, old_slot);
 		return true;
 	}
 	ttm_lane_begin_several(lane, 2);
@@ -143,8 +143,7 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	ttm_supply_put(hook->process, lane, old_slot, seen->shared);
 	if (TTM_UNLIKELY(ttm_index_may_have_other(hook->process, way->level,
 		    way->bucket, &way->key, place, entry)))
-		ttm_put_met(
-			ttm_ticket(hook), spot->era, place, words_copy(&words));
+		ttm_put_met(hook->seat, spot->era, place, words_copy(&words));
 	return true;
 }
 
@@ -158,8 +157,8 @@ static TTM_INLINE void cb_put(const struct ttm_hook *hook,
 	if (!key_point(hook->process, way->bucket, &way->key, &seen))
 		put_boldly(hook, spot, object, draft, way, at);
 	else if (TTM_UNLIKELY(!cb_replace(hook, spot, draft, way, &seen, at)))
-		ttm_put_carefully(ttm_ticket(hook), spot->entry,
-			object_copy(object), event_time(at));
+		ttm_put_carefully(hook->seat, spot->entry, object_copy(object),
+			event_time(at));
 }
 
 static TTM_INLINE void ttm_object_put(const struct ttm_hook *hook,

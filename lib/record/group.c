@@ -219,14 +219,14 @@ static bool group_may_meet(const struct ttm_process *process,
 }
 
 /* Whether a member is given up: it met another, or has no place in the index. */
-static bool member_yields(struct ttm_ticket ticket, const struct group *group,
+static bool member_yields(struct ttm_seat *seat, const struct group *group,
 	unsigned at, const struct ttm_words *words)
 {
 	if (group->place)
-		return ttm_put_yields(ticket, group->eras[at], group->place,
+		return ttm_put_yields(seat, group->eras[at], group->place,
 			group->word, words);
 	/* Nobody else can have it. */
-	ttm_octet_claim(ticket.seat->process, group->octet + at, group->word);
+	ttm_octet_claim(seat->process, group->octet + at, group->word);
 	slot_free_owned(&group->slots[at], words->w[0]);
 	return true;
 }
@@ -235,10 +235,10 @@ static bool member_yields(struct ttm_ticket ticket, const struct group *group,
  * There may be others with one of the keys, or no place in the index: what meets another
  * is given up, and put by itself then. Its record says that it has gone again.
  */
-static TTM_COLD void group_meets(struct ttm_ticket ticket, struct group group,
+static TTM_COLD void group_meets(struct ttm_seat *seat, struct group group,
 	struct ttm_object object, uint64_t now)
 {
-	const struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(seat);
 	unsigned at, records = 0, gone = 0;
 	uint64_t nowhere = 0, left;
 	struct ttm_words *record, words;
@@ -253,7 +253,7 @@ static TTM_COLD void group_meets(struct ttm_ticket ticket, struct group group,
 		record = ttm_lane_record(hook.lane, records++);
 		words = *record;
 		words.w[1] = TTM_W1_WITH(words.w[1], group.octet + at, 0);
-		if (member_yields(ticket, &group, at, &words)) {
+		if (member_yields(seat, &group, at, &words)) {
 			free_write(record, TTM_FLAG_UNCOUNTED, now, &words);
 			gone |= 1u << at;
 		} else {
@@ -269,7 +269,7 @@ static TTM_COLD void group_meets(struct ttm_ticket ticket, struct group group,
 		ttm_octet_leave(&hook, group.octet,
 			group.place ? group.place : &nowhere, gone);
 	for (left = (uint64_t)gone << group.first; left;)
-		ttm_put_carefully(ticket, ttm_mask_take(&left), object, now);
+		ttm_put_carefully(seat, ttm_mask_take(&left), object, now);
 }
 
 static TTM_INLINE bool group_put(const struct ttm_hook *hook,
@@ -308,7 +308,7 @@ static TTM_INLINE bool group_put(const struct ttm_hook *hook,
 			    entry) ||
 		    (ttm_load_acquire(&process->singles) & group_mask(group) &&
 			    group_may_meet(process, group, &draft->key)))) {
-		group_meets(ttm_ticket(hook), *group, object_copy(object), now);
+		group_meets(hook->seat, *group, object_copy(object), now);
 		return true;
 	}
 	group_count(hook, draft, object->figure, group);
@@ -316,11 +316,11 @@ static TTM_INLINE bool group_put(const struct ttm_hook *hook,
 	return true;
 }
 
-TTM_SLOW void ttm_group_put(struct ttm_ticket ticket, uint32_t device,
+TTM_SLOW void ttm_group_put(struct ttm_seat *seat, uint32_t device,
 	unsigned figure, uint64_t id, uint64_t address, uint64_t size,
 	uint64_t charged)
 {
-	const struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(seat);
 	const struct ttm_object object = {
 		.figure = figure,
 		.id = id,
@@ -483,9 +483,9 @@ static TTM_INLINE bool group_remove(const struct ttm_hook *hook,
 }
 
 TTM_SLOW void ttm_group_remove(
-	struct ttm_ticket ticket, uint32_t device, unsigned figure, uint64_t id)
+	struct ttm_seat *seat, uint32_t device, unsigned figure, uint64_t id)
 {
-	const struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(seat);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, false, &reason);
 	uint64_t now = ttm_clock_now(), left = 0, taken;

@@ -44,10 +44,10 @@ struct ttm_object {
  * A buffer on a mesh, or on a device of which little is known yet; and it goes. Word by
  * word: an object as a whole would be copied in larger pieces than it was written in.
  */
-void ttm_group_put(struct ttm_ticket ticket, uint32_t device, unsigned figure,
+void ttm_group_put(struct ttm_seat *seat, uint32_t device, unsigned figure,
 	uint64_t id, uint64_t address, uint64_t size, uint64_t charged);
-void ttm_group_remove(struct ttm_ticket ticket, uint32_t device,
-	unsigned figure, uint64_t id);
+void ttm_group_remove(
+	struct ttm_seat *seat, uint32_t device, unsigned figure, uint64_t id);
 
 #define TTM_OCTET_THERE(word) ((unsigned)((word)&0xff))
 #define TTM_OCTET_USE(word) ((word) >> 16)

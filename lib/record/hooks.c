@@ -34,9 +34,9 @@ static TTM_INLINE void put_on_members(const struct ttm_hook *hook,
 
 /* A mesh, or a device of which little is known yet. */
 static TTM_SLOW void put_on_each(
-	struct ttm_ticket ticket, uint32_t device, struct ttm_object object)
+	struct ttm_seat *seat, uint32_t device, struct ttm_object object)
 {
-	const struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(seat);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, true, &reason);
 
@@ -62,10 +62,10 @@ static TTM_INLINE void remove_on_members(const struct ttm_hook *hook,
 			hook, ttm_mask_take(&mask), figure, &key, &now);
 }
 
-static TTM_SLOW void remove_on_each(struct ttm_ticket ticket, uint32_t device,
+static TTM_SLOW void remove_on_each(struct ttm_seat *seat, uint32_t device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	const struct ttm_hook hook = ttm_hook_of(ticket);
+	const struct ttm_hook hook = ttm_hook_of(seat);
 	enum ttmem_anomaly reason;
 	uint64_t mask = ttm_device_mask(hook.process, device, false, &reason);
 
@@ -90,11 +90,10 @@ static TTM_INLINE void put(uint32_t device, const struct ttm_object *object)
 		draft_set(&draft, hook.seat, object);
 		ttm_object_put(&hook, entry, object, &draft, NULL);
 	} else if (object->figure < TTMEM_FIGURE_CB) {
-		ttm_group_put(ttm_ticket(&hook), device, object->figure,
-			object->id, object->address, object->size,
-			object->program);
+		ttm_group_put(hook.seat, device, object->figure, object->id,
+			object->address, object->size, object->program);
 	} else {
-		put_on_each(ttm_ticket(&hook), device, object_copy(object));
+		put_on_each(hook.seat, device, object_copy(object));
 	}
 	ttm_hook_leave(&hook);
 }
@@ -112,9 +111,9 @@ static TTM_INLINE void object_remove(
 		ttm_key_begin(&key, figure, program, id);
 		ttm_object_remove(&hook, entry, figure, &key, NULL);
 	} else if (figure < TTMEM_FIGURE_CB) {
-		ttm_group_remove(ttm_ticket(&hook), device, figure, id);
+		ttm_group_remove(hook.seat, device, figure, id);
 	} else {
-		remove_on_each(ttm_ticket(&hook), device, figure, program, id);
+		remove_on_each(hook.seat, device, figure, program, id);
 	}
 	ttm_hook_leave(&hook);
 }

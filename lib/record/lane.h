@@ -12,7 +12,7 @@
  * before the slot is touched, so that a process that was killed inside an
  * operation shows it. An operation that replaces an object has two records, one
  * about a group several, and its tail goes up by all of them at once. Wait-free; one
- * writer at a time (the seat's owner at this depth).
+ * writer at a time (the seat's owner).
  */
 #ifndef TTM_RECORD_LANE_H
 #define TTM_RECORD_LANE_H

@@ -125,10 +125,10 @@ unsigned ttm_object_kind(
 	return kind_found;
 }
 
-TTM_COLD void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
+TTM_COLD void ttm_remove_rarely(struct ttm_seat *seat, unsigned device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	struct ttm_hook hook = ttm_hook_of(ticket);
+	struct ttm_hook hook = ttm_hook_of(seat);
 	struct ttm_device *entry = &hook.process->devices[device];
 	struct ttm_block_device *block = ttm_lane_block(
 		hook.process, hook.lane, device);

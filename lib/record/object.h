@@ -61,7 +61,7 @@ struct ttm_put {
  * met another of its key and was given up, as by ttm_put_meets. Nothing is counted or
  * recorded.
  */
-bool ttm_put_yields(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+bool ttm_put_yields(struct ttm_seat *seat, uint64_t era, uint64_t *place,
 	uint64_t octet, const struct ttm_words *words);
 
 struct ttm_spot;
@@ -70,26 +70,26 @@ struct ttm_spot;
 
 /* The whole of it, where the usual way below does not go. */
 void ttm_put_rarely(
-	struct ttm_ticket ticket, unsigned device, struct ttm_object object);
-void ttm_remove_rarely(struct ttm_ticket ticket, unsigned device,
-	unsigned figure, uint64_t program, uint64_t id);
+	struct ttm_seat *seat, unsigned device, struct ttm_object object);
+void ttm_remove_rarely(struct ttm_seat *seat, unsigned device, unsigned figure,
+	uint64_t program, uint64_t id);
 
 /*
  * The slot is live, and was entered without a look: there may be others with its key.
  * Its words are in the lane's next record. `place` NULL: not entered yet, for its
  * bucket was full, or contended.
  */
-void ttm_put_meets(struct ttm_ticket ticket, uint64_t era, uint64_t *place);
+void ttm_put_meets(struct ttm_seat *seat, uint64_t era, uint64_t *place);
 
 /* The same for a CB that replaced another, after both records are written. */
-void ttm_put_met(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+void ttm_put_met(struct ttm_seat *seat, uint64_t era, uint64_t *place,
 	struct ttm_words words);
 
 /*
  * Ends the put of an object that went live to replace the object `before`, when the usual
  * way failed: the bucket was full (`place` NULL), or `before` is gone.
  */
-void ttm_put_settle(struct ttm_ticket ticket, uint64_t era, uint64_t *place,
+void ttm_put_settle(struct ttm_seat *seat, uint64_t era, uint64_t *place,
 	struct ttm_words words, uint64_t before_w0, uint32_t before_slot);
 
 /* All that the index has of a kernel, of whatever epoch. */
@@ -97,7 +97,7 @@ void ttm_kernel_remove_rest(const struct ttm_hook *hook,
 	const struct ttm_spot *spot, const struct ttm_key *key, uint64_t now);
 
 /* Looks before it enters: for what is often replaced, or dispatched again. */
-void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+void ttm_put_carefully(struct ttm_seat *seat, unsigned device,
 	struct ttm_object object, uint64_t now);
 
 /*
@@ -297,8 +297,8 @@ static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
 		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
 		    !key_glance(&way.key, spot.era, &seen) ||
 		    !seen_end(hook, &spot, figure, key->id, now, &seen)))
-		ttm_remove_rarely(ttm_ticket(hook), device, figure,
-			key->program, key->id);
+		ttm_remove_rarely(
+			hook->seat, device, figure, key->program, key->id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
@@ -412,8 +412,7 @@ static TTM_INLINE void put_boldly(const struct ttm_hook *hook,
 
 	if (TTM_UNLIKELY(
 		    !spot->block || !ttm_supply_peek(lane, &slot, &shared))) {
-		ttm_put_rarely(
-			ttm_ticket(hook), spot->entry, object_copy(object));
+		ttm_put_rarely(hook->seat, spot->entry, object_copy(object));
 		return;
 	}
 	ttm_prefetch_write(shared);
@@ -436,7 +435,7 @@ static TTM_INLINE void put_boldly(const struct ttm_hook *hook,
 			    ttm_entry(&way->key, slot)) ||
 		    (object->figure < TTMEM_FIGURE_CB &&
 			    ttm_group_may_have(hook->process, &way->key)))) {
-		ttm_put_meets(ttm_ticket(hook), spot->era, place);
+		ttm_put_meets(hook->seat, spot->era, place);
 		return;
 	}
 	ttm_account_alloc(spot->device, spot->block, object->figure, spot->era,

@@ -5,7 +5,7 @@
  *
  *   ttm_root --> ttm_process --> segment (shared)   header, directory, extents
  *                     |     `--> index, supply       private, lock-free
- *   thread-local -----+--> ttm_seat --> ttm_lane x 4 depths
+ *   thread-local -----+--> ttm_seat --> ttm_lane
  *
  * The root is in memory that fork wipes: to a child everything reads as "not
  * started", whatever call made it. The rest is only reachable through the root, and
@@ -26,7 +26,6 @@
 #include "shm/directory.h"
 #include "shm/layout.h"
 
-#define TTM_DEPTHS 4u
 #define TTM_SCOPES_MAX 32u
 #define TTM_BATCH_LEN 32u
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
@@ -102,9 +101,9 @@ struct ttm_scope {
 struct ttm_seat {
 	_Alignas(128) uint64_t owner;
 	struct ttm_process *process; /* set before a thread has it */
-	uint32_t depth;              /* of nested hooks: which lane is in use */
+	uint32_t inside;             /* 1 while its thread is inside a hook */
 	uint32_t scopes_len;         /* may exceed what is kept */
-	struct ttm_lane *lanes[TTM_DEPTHS];
+	struct ttm_lane *lane;       /* NULL before the first event */
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
 };
 
@@ -203,27 +202,15 @@ struct ttm_hook {
 	struct ttm_process *process;
 	struct ttm_seat *seat;
 	struct ttm_lane *lane;
-	uint32_t depth;
 };
 
-/* Enough to find the rest of a hook again: two registers for a call that is rare. */
-struct ttm_ticket {
-	struct ttm_seat *seat;
-	uint64_t depth;
-};
-
-static inline struct ttm_ticket ttm_ticket(const struct ttm_hook *hook)
-{
-	return (struct ttm_ticket){ .seat = hook->seat, .depth = hook->depth };
-}
-
-static inline struct ttm_hook ttm_hook_of(struct ttm_ticket ticket)
+/* Returns the hook that the seat's thread is in: rare calls get the seat alone. */
+static inline struct ttm_hook ttm_hook_of(struct ttm_seat *seat)
 {
 	return (struct ttm_hook){
-		.process = ticket.seat->process,
-		.seat = ticket.seat,
-		.lane = ticket.seat->lanes[ticket.depth],
-		.depth = (uint32_t)ticket.depth,
+		.process = seat->process,
+		.seat = seat,
+		.lane = seat->lane,
 	};
 }
 

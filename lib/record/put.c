@@ -309,12 +309,12 @@ static void put_meets(struct ttm_put *put)
 }
 
 /* False if there is no room to count it. */
-static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
+static bool put_prepare(struct ttm_put *put, struct ttm_seat *seat,
 	unsigned device, const struct ttm_object *object, uint64_t now)
 {
 	struct ttm_draft draft;
 
-	put->hook = ttm_hook_of(ticket);
+	put->hook = ttm_hook_of(seat);
 	put->before_w0 = 0;
 	put->device = &put->hook.process->devices[device];
 	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
@@ -335,32 +335,32 @@ static bool put_prepare(struct ttm_put *put, struct ttm_ticket ticket,
 	return false;
 }
 
-TTM_SLOW void ttm_put_carefully(struct ttm_ticket ticket, unsigned device,
+TTM_SLOW void ttm_put_carefully(struct ttm_seat *seat, unsigned device,
 	struct ttm_object object, uint64_t now)
 {
 	struct ttm_put put; /* not zeroed: it is large */
 
-	if (put_prepare(&put, ticket, device, &object, now))
+	if (put_prepare(&put, seat, device, &object, now))
 		put_carefully(&put);
 }
 
 TTM_COLD void ttm_put_rarely(
-	struct ttm_ticket ticket, unsigned device, struct ttm_object object)
+	struct ttm_seat *seat, unsigned device, struct ttm_object object)
 {
 	struct ttm_put put; /* not zeroed: it is large */
 
-	if (put_prepare(&put, ticket, device, &object, ttm_clock_now()) &&
+	if (put_prepare(&put, seat, device, &object, ttm_clock_now()) &&
 		put_enter(&put, 0))
 		put_meets(&put);
 }
 
 /* False if there is no place for it in the index, and it is given up. */
-static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
-	uint64_t era, uint64_t *place, const struct ttm_words *words)
+static bool put_resume(struct ttm_put *put, struct ttm_seat *seat, uint64_t era,
+	uint64_t *place, const struct ttm_words *words)
 {
 	unsigned device = TTM_W1_DEVICE(words->w[1]);
 
-	put->hook = ttm_hook_of(ticket);
+	put->hook = ttm_hook_of(seat);
 	put->before_w0 = 0;
 	put->device = &put->hook.process->devices[device];
 	put->block = ttm_lane_block(put->hook.process, put->hook.lane, device);
@@ -377,39 +377,39 @@ static bool put_resume(struct ttm_put *put, struct ttm_ticket ticket,
 }
 
 TTM_COLD void ttm_put_meets(
-	struct ttm_ticket ticket, uint64_t era, uint64_t *place)
+	struct ttm_seat *seat, uint64_t era, uint64_t *place)
 {
-	struct ttm_hook hook = ttm_hook_of(ticket);
+	struct ttm_hook hook = ttm_hook_of(seat);
 	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
 	struct ttm_put put; /* not zeroed: it is large */
 
 	/* In a record it is the type; the object's turn is its first. */
 	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
-	if (put_resume(&put, ticket, era, place, &words))
+	if (put_resume(&put, seat, era, place, &words))
 		put_meets(&put);
 }
 
-TTM_COLD void ttm_put_settle(struct ttm_ticket ticket, uint64_t era,
+TTM_COLD void ttm_put_settle(struct ttm_seat *seat, uint64_t era,
 	uint64_t *place, struct ttm_words words, uint64_t before_w0,
 	uint32_t before_slot)
 {
 	struct ttm_put put; /* not zeroed: it is large */
 
-	if (!put_resume(&put, ticket, era, place, &words))
+	if (!put_resume(&put, seat, era, place, &words))
 		return;
 	put.before_w0 = before_w0;
 	put.before_slot = before_slot;
 	put_settle(&put);
 }
 
-TTM_COLD void ttm_put_met(struct ttm_ticket ticket, uint64_t era,
-	uint64_t *place, struct ttm_words words)
+TTM_COLD void ttm_put_met(struct ttm_seat *seat, uint64_t era, uint64_t *place,
+	struct ttm_words words)
 {
 	struct ttm_search search;
 	struct ttm_found rival;
 	struct ttm_put put; /* not zeroed: it is large */
 
-	put_resume(&put, ticket, era, place, &words);
+	put_resume(&put, seat, era, place, &words);
 	ttm_search_key(&search, put.hook.process, &put.key);
 	while (rival_next(&put, &search, &rival)) {
 		if (is_later(&rival, &put.mine)) {
@@ -423,14 +423,14 @@ TTM_COLD void ttm_put_met(struct ttm_ticket ticket, uint64_t era,
 	}
 }
 
-TTM_COLD bool ttm_put_yields(struct ttm_ticket ticket, uint64_t era,
+TTM_COLD bool ttm_put_yields(struct ttm_seat *seat, uint64_t era,
 	uint64_t *place, uint64_t octet, const struct ttm_words *words)
 {
 	struct ttm_search search;
 	struct ttm_found rival;
 	struct ttm_put put; /* not zeroed: it is large */
 
-	put_resume(&put, ticket, era, place, words);
+	put_resume(&put, seat, era, place, words);
 	put.mine.octet = octet;
 	ttm_search_key(&search, put.hook.process, &put.key);
 	return rival_next(&put, &search, &rival) &&

@@ -107,7 +107,7 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
  * longjmp). What it wrote beyond the tail is overwritten by a record that says
  * nothing, so that the reader can go on.
  */
-static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
+static void lane_adopt(struct ttm_lane *lane, uint64_t tid)
 {
 	uint64_t promised;
 
@@ -121,7 +121,7 @@ static void lane_adopt(struct ttm_lane *lane, uint64_t tid, uint32_t depth)
 		ttm_lane_end(lane, (unsigned)promised);
 	}
 	/* relaxed: display only */
-	ttm_store(&lane->control->owner, (uint32_t)tid | (uint64_t)depth << 32);
+	ttm_store(&lane->control->owner, (uint32_t)tid);
 }
 
 /* -- seats ------------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static bool seat_take(struct ttm_seat *seat, uint64_t tid)
 	if ((from & OWNER_WHO) ||
 		!ttm_cas(&seat->owner, from, (from + OWNER_USES) | tid))
 		return false;
-	/* pairs(hook-depth): full, with ttm_hooks_await: see there */
+	/* pairs(hook-inside): full, with ttm_hooks_await: see there */
 	ttm_fence_after_cas();
 	return true;
 }
@@ -231,15 +231,11 @@ static struct ttm_seat *seat_find(struct ttm_process *process)
 
 static void seat_settle(struct ttm_process *process, struct ttm_seat *seat)
 {
-	uint32_t depth;
-
 	seat->process = process;
-	ttm_store32(&seat->depth, 0); /* relaxed: ours */
+	ttm_store32(&seat->inside, 0); /* relaxed: ours */
 	seat->scopes_len = 0;
-	for (depth = 0; depth < TTM_DEPTHS; depth++)
-		if (seat->lanes[depth])
-			lane_adopt(seat->lanes[depth], ttm_load(&seat->owner),
-				depth);
+	if (seat->lane)
+		lane_adopt(seat->lane, ttm_load(&seat->owner));
 }
 
 static void seat_vacate(struct ttm_seat *seat)
@@ -260,13 +256,10 @@ static bool thread_has_seat(const struct ttm_process *process)
 /* From the first line on a handler finds no seat and takes another. */
 static void seat_give_up(struct ttm_process *process, struct ttm_seat *seat)
 {
-	uint32_t depth;
-
 	ttm_self = NULL;
 	ttm_fence_signal();
-	for (depth = 0; depth < TTM_DEPTHS; depth++)
-		if (seat->lanes[depth])
-			ttm_supply_return(process, seat->lanes[depth]);
+	if (seat->lane)
+		ttm_supply_return(process, seat->lane);
 	seat_vacate(seat);
 }
 
@@ -285,7 +278,7 @@ static void seat_leave(void *value)
 bool ttm_hook_is_running(const struct ttm_process *process)
 {
 	return thread_has_seat(process) &&
-		ttm_load32(&ttm_self->depth) > 0; /* relaxed: ours */
+		ttm_load32(&ttm_self->inside) != 0; /* relaxed: ours */
 }
 
 /* -- hooks under way when tracking stops ------------------------------------------- */
@@ -298,7 +291,7 @@ static int membarrier(int command)
 /* False if the kernel refuses. */
 static bool hooks_show(void)
 {
-	/* pairs(hook-depth): full, with ttm_hook_enter in every thread */
+	/* pairs(hook-inside): full, with ttm_hook_enter in every thread */
 	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0 ||
 		(membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
@@ -318,7 +311,7 @@ static bool others_are_there(const struct ttm_process *process, bool inside)
 		 * pairs(hook-left): acquire, with ttm_hook_leave */
 		if (seat != ttm_self &&
 			(ttm_load_acquire(&seat->owner) & OWNER_WHO) &&
-			(!inside || ttm_load32_acquire(&seat->depth) > 0))
+			(!inside || ttm_load32_acquire(&seat->inside) != 0))
 			return true;
 	}
 	return false;
@@ -329,7 +322,7 @@ void ttm_hooks_await(const struct ttm_process *process)
 	const struct timespec nap = { .tv_nsec = AWAIT_NAP_NS };
 	uint64_t end = ttm_clock_ns(CLOCK_MONOTONIC) + AWAIT_NS;
 
-	/* pairs(hook-depth): full, with seat_take: who sits down now finds the
+	/* pairs(hook-inside): full, with seat_take: who sits down now finds the
 	 * process gone, or is found here */
 	ttm_fence_after_cas();
 	if (!others_are_there(process, false))
@@ -410,27 +403,26 @@ TTM_COLD struct ttm_hook ttm_hook_enter_slow(
 	return hook;
 }
 
-TTM_COLD struct ttm_hook ttm_hook_deeper(
-	struct ttm_ticket ticket, uint64_t bytes)
+TTM_COLD struct ttm_hook ttm_hook_nested(enum ttm_entry entry, uint64_t bytes)
 {
-	struct ttm_hook hook = {
-		.process = ticket.seat->process,
-		.seat = ticket.seat,
-		.depth = (uint32_t)ticket.depth,
-	};
-	enum ttmem_loss reason = TTMEM_LOSS_TOO_DEEP;
+	struct ttm_process *process = ttm_process_now();
 
-	if (hook.depth < TTM_DEPTHS) {
-		reason = TTMEM_LOSS_NO_LANE;
-		hook.lane = lane_make(hook.process);
+	/* Otherwise the interrupted hook is of a process that was stopped, or
+	 * of our parent: this thread takes a seat in the current one. */
+	if (!process || ttm_self->process != process)
+		return ttm_hook_enter_slow(entry, bytes);
+	lost_without_lane(process, TTMEM_LOSS_NESTED, bytes);
+	return (struct ttm_hook){ 0 };
+}
+
+TTM_COLD struct ttm_hook ttm_hook_first(struct ttm_seat *seat, uint64_t bytes)
+{
+	seat->lane = lane_make(seat->process);
+	if (seat->lane) {
+		lane_adopt(seat->lane, ttm_load(&seat->owner)); /* our own */
+		return ttm_hook_of(seat);
 	}
-	if (hook.lane) {
-		/* relaxed: our own seat */
-		lane_adopt(hook.lane, ttm_load(&hook.seat->owner), hook.depth);
-		hook.seat->lanes[hook.depth] = hook.lane;
-	} else {
-		lost_without_lane(hook.process, reason, bytes);
-		ttm_hook_leave(&hook);
-	}
-	return hook;
+	lost_without_lane(seat->process, TTMEM_LOSS_NO_LANE, bytes);
+	ttm_hook_leave(&(struct ttm_hook){ .seat = seat });
+	return (struct ttm_hook){ 0 };
 }

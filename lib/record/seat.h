@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * A hook's way in and out. A thread takes a seat with its first event and leaves
- * it when it ends; the seat has a lane for each depth of nested signal handlers,
- * so that a handler never writes where the code it interrupted was writing.
+ * Entering and leaving a hook. A thread takes a seat with its first event and leaves it
+ * when it ends; the seat has the lane that the thread writes.
+ *
+ * A hook that a signal handler calls while its thread is inside another hook would write
+ * where that hook is writing. Such an event is counted as lost and has no other effect.
+ * If a handler leaves a hook by siglongjmp, the thread stays "inside": all its later events
+ * are counted as lost, until tracking is stopped and started again.
  */
 #ifndef TTM_RECORD_SEAT_H
 #define TTM_RECORD_SEAT_H
@@ -25,11 +29,12 @@ enum ttm_entry {
 };
 
 /*
- * The rare ways in. By value, here and in object.h: what a cold call gets by address
- * would have to be in memory on the hot way, too. Without a lane it is over.
+ * The rare ways in. The hook is returned by value: passed by address, it would have to be
+ * in memory on the common path, too. Without a lane the hook is over.
  */
 struct ttm_hook ttm_hook_enter_slow(enum ttm_entry entry, uint64_t bytes);
-struct ttm_hook ttm_hook_deeper(struct ttm_ticket ticket, uint64_t bytes);
+struct ttm_hook ttm_hook_nested(enum ttm_entry entry, uint64_t bytes);
+struct ttm_hook ttm_hook_first(struct ttm_seat *seat, uint64_t bytes);
 
 /* Whether this thread is inside a hook of `process`. */
 bool ttm_hook_is_running(const struct ttm_process *process);
@@ -46,63 +51,54 @@ void ttm_hooks_await(const struct ttm_process *process);
 void ttm_seat_key_make(void);
 
 /*
- * True if the hook may go on; ttm_hook_leave() then ends it. Otherwise it is
- * over, and an event that was lost is counted with `bytes`.
+ * Returns true if the hook may go on; ttm_hook_leave() then ends it. Otherwise it is over,
+ * and an event that was lost is counted with `bytes`.
  *
- * The depth is raised before anything of the lane is read and lowered last: a
- * handler that comes at any point in between takes the next lane. It is raised before
- * the process is asked for, too: see ttm_hooks_await().
+ * `inside` is set before anything of the lane is read and cleared last, so that a handler
+ * that comes at any point in between finds it set. It is set before the process is
+ * looked up, too: see ttm_hooks_await().
  */
 static inline bool ttm_hook_enter(
 	struct ttm_hook *hook, enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_seat *seat = ttm_self;
 	struct ttm_process *process;
-	uint32_t depth;
 
 	if (TTM_UNLIKELY(!seat)) {
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}
-	depth = ttm_load32(&seat->depth); /* relaxed: own thread only */
-	/* pairs(hook-depth): full, by the fence for the compiler below, which
-	 * hooks_show() makes one for the processor: who stops the process sees
-	 * the depth, or we see that it was stopped */
-	ttm_store32(&seat->depth, depth + 1);
+	/* relaxed: own thread only */
+	if (TTM_UNLIKELY(ttm_load32(&seat->inside) != 0)) {
+		*hook = ttm_hook_nested(entry, bytes);
+		return hook->lane != NULL;
+	}
+	/* pairs(hook-inside): full, by the fence for the compiler below, which
+	 * hooks_show() makes one for the processor: the thread that stops the
+	 * process sees this store, or this thread sees that it was stopped */
+	ttm_store32(&seat->inside, 1);
 	ttm_fence_signal();
 	process = ttm_process_now();
 	/* No seat is of no process: this finds that none is running, too. */
 	if (TTM_UNLIKELY(seat->process != process)) {
-		/* pairs(hook-left): release, as in ttm_hook_leave: a handler's
-		 * hook may have been in between */
-		ttm_store32_release(&seat->depth, depth);
+		/* pairs(hook-left): release, as in ttm_hook_leave */
+		ttm_store32_release(&seat->inside, 0);
 		*hook = ttm_hook_enter_slow(entry, bytes);
 		return hook->lane != NULL;
 	}
 	hook->process = process;
 	hook->seat = seat;
-	hook->depth = depth;
-	/* A branch, which is foretold, so that the lane need not wait for the
-	 * depth. */
-	if (TTM_LIKELY(depth == 0))
-		hook->lane = hook->seat->lanes[0];
-	else
-		hook->lane = depth < TTM_DEPTHS ? hook->seat->lanes[depth] :
-						  NULL;
+	hook->lane = seat->lane;
 	if (TTM_LIKELY(hook->lane != NULL))
 		return true;
-	*hook = ttm_hook_deeper(ttm_ticket(hook), bytes);
+	*hook = ttm_hook_first(seat, bytes);
 	return hook->lane != NULL;
 }
 
-/*
- * Stores the depth it found rather than subtract: a handler may have ended with a
- * longjmp.
- */
 static inline void ttm_hook_leave(const struct ttm_hook *hook)
 {
 	/* pairs(hook-left): release, with others_are_there: what it wrote is in */
-	ttm_store32_release(&hook->seat->depth, hook->depth);
+	ttm_store32_release(&hook->seat->inside, 0);
 }
 
 #endif

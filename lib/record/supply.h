@@ -4,7 +4,7 @@
  * Free slots: a few in each lane, the rest in one stack of batches, and octets in another
  * one. Batches go both ways, so that threads which only free feed threads which only
  * allocate. Octets become slots where the segment cannot grow, and slots never octets.
- * Lock-free; async-signal-safe (each depth has its own lane).
+ * Lock-free; async-signal-safe (a nested hook uses no lane).
  */
 #ifndef TTM_RECORD_SUPPLY_H
 #define TTM_RECORD_SUPPLY_H

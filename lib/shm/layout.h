@@ -271,7 +271,7 @@ static inline uint64_t ttm_words_bytes(const struct ttm_words *words)
  * intent  its thread    aggregator, adopter   records below intent - 2,048 may be
  *                                             overwritten by now
  * tail    its thread    aggregator, adopter   records below it are complete
- * owner   adopter       aggregator            display only: tid | depth << 32
+ * owner   adopter       aggregator            display only: tid
  */
 struct ttm_lane_control {
 	uint64_t intent;

@@ -101,7 +101,7 @@ LISTS = {
         'an open id became another chip': 'DEVICE_CHANGED'}),
     'Losses:': ('TTMEM_LOSS_', {
         'no slot': 'NO_SLOT', 'no index memory': 'NO_INDEX',
-        'no lane': 'NO_LANE', 'nested too deep': 'TOO_DEEP',
+        'no lane': 'NO_LANE', 'nested': 'NESTED',
         'no name': 'NO_NAME'}),
 }
 EXTENTS = {'unused': 'UNUSED', 'LANE': 'LANE', 'SLOTS': 'SLOTS',

@@ -267,48 +267,6 @@ static void test_no_memory_to_grow(void)
 		lost[TTMEM_LOSS_NO_SLOT] + lost[TTMEM_LOSS_NO_INDEX]);
 }
 
-/* So many that numbers of plans would run out if each try took some. */
-static int no_memory_for_a_while(void)
-{
-	struct ttmem_status status = { .size = sizeof(status) };
-	struct ttmem_usage usage = { .size = sizeof(usage) };
-	struct rlimit before, now;
-	uint64_t i;
-
-	ttmem_alloc(0, TTMEM_L1, 1, 0, 1);
-	getrlimit(RLIMIT_AS, &before);
-	now = before;
-	now.rlim_cur = 1;
-	setrlimit(RLIMIT_AS, &now);
-	for (i = 0; i < 300000; i++)
-		ttmem_cb_alloc(0, i, 0, 0, 1, 1, 0);
-	setrlimit(RLIMIT_AS, &before);
-	for (i = 0; i < 1000; i++)
-		ttmem_cb_alloc(0, i, 1, 0, 1, 1, 0);
-	if (ttmem_status(&status) || ttmem_usage(0, &usage))
-		return 1;
-	if (status.lost_events[TTMEM_LOSS_NO_INDEX] != 300000)
-		return 2;
-	return usage.figures[TTMEM_FIGURE_CB].live_objects == 1000 ? 0 : 3;
-}
-
-static void test_cbs_are_recorded_when_there_is_memory_again(void)
-{
-	int status = -1;
-	pid_t pid;
-
-	if (HOST_SANITIZED)
-		TEST_IGNORE_MESSAGE("a sanitizer needs more memory");
-	pid = fork();
-	if (pid == 0) {
-		setenv("TTMEM_DIR", dir, 1);
-		setenv("TTMEM_ENABLED", "1", 1);
-		_exit(no_memory_for_a_while());
-	}
-	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, &status, 0));
-	TEST_ASSERT_EQUAL_INT(0, status);
-}
-
 int main(void)
 {
 	UNITY_BEGIN();
@@ -322,6 +280,5 @@ int main(void)
 	RUN_TEST(test_no_memory_to_start);
 	RUN_TEST(test_any_amount_of_memory);
 	RUN_TEST(test_no_memory_to_grow);
-	RUN_TEST(test_cbs_are_recorded_when_there_is_memory_again);
 	return UNITY_END();
 }

@@ -189,14 +189,22 @@ static inline pid_t life_lock_holder(const char *dir, pid_t pid)
 	return holder;
 }
 
-static inline bool life_lost_nothing(const struct segment *segment)
+/* No event was lost but those of handlers that interrupted a hook. */
+static inline bool life_lost_only_nested(const struct segment *segment)
 {
 	unsigned i;
 
 	for (i = 0; i < SEGMENT_REASONS; i++)
-		if (segment->lost_events[i] || segment->lost_bytes[i])
+		if (i != TTMEM_LOSS_NESTED &&
+			(segment->lost_events[i] || segment->lost_bytes[i]))
 			return false;
 	return true;
+}
+
+static inline bool life_lost_nothing(const struct segment *segment)
+{
+	return life_lost_only_nested(segment) &&
+		!segment->lost_events[TTMEM_LOSS_NESTED];
 }
 
 /* Summed over all device entries. */

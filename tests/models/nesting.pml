@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hooks and the signal handlers that interrupt them: ttm_hook_enter(),
- * ttm_hook_leave() (lib/record/seat.h) and the lane that the depth picks.
+ * ttm_hook_leave() (lib/record/seat.h).
  *
  * One thread. Level 0 is the program; level n + 1 is a handler that interrupts level
  * n between any two of its steps and ends before level n goes on. Each level calls
- * hooks; handlers come a bounded number of times. DEPTHS lanes; a hook nested
- * deeper is counted as lost.
+ * hooks; handlers come a bounded number of times. One lane; a hook that finds its
+ * thread inside another one is counted as lost.
  *
  *   always   nobody touches a lane between another level's begin and commit;
  *            intent and tail never go back
  *   at rest  recorded + lost == hooks called; each record is whole; lost only
- *            where the depth was used up; the depth is 0
+ *            in handlers; the thread is inside no hook
  */
-#ifndef DEPTHS
-#define DEPTHS 2
-#endif
-#ifndef LEVELS
-#define LEVELS 3	/* one more than the lanes */
-#endif
+#define LANES 1
+#define LEVELS 3
 #define HOOKS 2		/* calls of each level, each time */
 #ifndef SIGNALS
 #define SIGNALS 3
@@ -28,11 +24,11 @@
 byte running;		/* the level that runs */
 byte signals = SIGNALS;
 
-byte depth;		/* of the seat */
-byte intent[DEPTHS], tail[DEPTHS];
-byte record_a[DEPTHS * RECORDS], record_b[DEPTHS * RECORDS];
+byte inside;		/* of the seat */
+byte intent[LANES], tail[LANES];
+byte record_a[LANES * RECORDS], record_b[LANES * RECORDS];
 
-byte busy[DEPTHS];	/* ghost: level + 1 of who is between begin and commit */
+byte busy[LANES];	/* ghost: level + 1 of who is between begin and commit */
 byte called, lost, number;
 
 
@@ -70,36 +66,32 @@ inline hook()
 {
 	lane = 0;
 	do
-	:: lane < DEPTHS && intent[lane] != tail[lane] -> lane++
+	:: lane < LANES && intent[lane] != tail[lane] -> lane++
 	:: else -> break
 	od;
 	if
-	:: lane == DEPTHS -> lost++
+	:: lane == LANES -> lost++
 	:: else -> lane_write()
 	fi
 }
 #else
 inline hook()
 {
-	d = depth;
+	lane = 0;
+	d = inside;
 #ifdef TAIL_READ_EARLY
-	lane = depth;	/* the depth is raised after the tail was read */
-	if
-	:: lane < DEPTHS -> t = tail[lane]
-	:: else
-	fi;
+	t = tail[lane];
 #endif
-	depth = d + 1;
 	if
-	:: d >= DEPTHS -> atomic { lost++; assert(running >= DEPTHS) }
+	:: d != 0 -> atomic { lost++; assert(running >= 1) }
 	:: else ->
-		lane = d;
+		inside = 1;
 #ifdef LEAVE_EARLY
-		depth = d;
+		inside = 0;
 #endif
-		lane_write()
-	fi;
-	depth = d	/* ttm_hook_leave: what it found */
+		lane_write();
+		inside = 0	/* ttm_hook_leave */
+	fi
 }
 #endif
 
@@ -149,7 +141,7 @@ init
 	d_step {
 		lane = 0;
 		do
-		:: lane < DEPTHS ->
+		:: lane < LANES ->
 			assert(intent[lane] == tail[lane]);
 			n = 0;
 			do
@@ -165,6 +157,6 @@ init
 		:: else -> break
 		od;
 		assert(recorded + lost == called);
-		assert(depth == 0)
+		assert(inside == 0)
 	}
 }

@@ -16,7 +16,6 @@
  *            is left but that of a handler that came last of all (reaped later)
  */
 #define SEATS 3
-#define DEPTHS 2
 #define SLOTS 4
 #define NOBODY 9
 #define US 1		/* our tid */
@@ -29,11 +28,11 @@ byte self = NOBODY;	/* thread-local: ttm_self */
 byte specific = NOBODY;	/* the thread-specific value that ends the thread */
 
 byte owner[SEATS];
-byte depth[SEATS];
-bool broken[SEATS * DEPTHS];	/* intent != tail */
-byte busy[SEATS * DEPTHS];	/* ghost: who is between begin and commit */
-byte cache_len[SEATS * DEPTHS];
-byte cache[SEATS * DEPTHS * 2];
+bool inside[SEATS];
+bool broken[SEATS];	/* intent != tail */
+byte busy[SEATS];	/* ghost: who is between begin and commit */
+byte cache_len[SEATS];
+byte cache[SEATS * 2];
 bool supply[SLOTS];
 bool taken[SLOTS];	/* ghost: handed out */
 bool other_ended;
@@ -61,11 +60,11 @@ inline lane_commit(l)
 /* seat_settle(), lane_adopt() */
 inline seat_settle(s)
 {
-	depth[s] = 0;
+	inside[s] = false;
 	if
-	:: broken[s * DEPTHS] ->
-		lane_begin(s * DEPTHS);
-		lane_commit(s * DEPTHS)
+	:: broken[s] ->
+		lane_begin(s);
+		lane_commit(s)
 	:: else
 	fi
 }
@@ -208,19 +207,18 @@ inline hook()
 	:: else ->
 		seat = self;
 		assert(owner[seat] == US);
-		d = depth[seat];
-		depth[seat] = d + 1;
 		if
-		:: d >= DEPTHS	/* too deep: lost */
+		:: inside[seat]	/* nested: lost */
 		:: else ->
-			lane = seat * DEPTHS + d;
+			inside[seat] = true;
+			lane = seat;
 			supply_take(lane);
 			lane_begin(lane);
-			lane_commit(lane)
-		fi;
-		depth[seat] = d
+			lane_commit(lane);
+			inside[seat] = false
+		fi
 	fi;
-	atomic { seat = 0; d = 0; lane = 0; slot = 0; before = 0; won = false }
+	atomic { seat = 0; lane = 0; slot = 0; before = 0; won = false }
 }
 
 /* seat_leave(), seat_give_up() */
@@ -232,8 +230,7 @@ inline seat_leave()
 #ifndef RETURN_BEFORE_LEAVE
 		self = NOBODY;	/* from here on a handler sits down elsewhere */
 #endif
-		supply_return(seat * DEPTHS);
-		supply_return(seat * DEPTHS + 1);
+		supply_return(seat);
 #ifdef RETURN_BEFORE_LEAVE
 		self = NOBODY;
 #endif
@@ -243,7 +240,7 @@ inline seat_leave()
 
 proctype Level(byte me) provided (running == _pid - 1)
 {
-	byte seat, before, d, lane, slot, round, n, batch_0, batch_1;
+	byte seat, before, lane, slot, round, n, batch_0, batch_1;
 	bool won;
 
 end_0:	if
@@ -284,7 +281,7 @@ proctype Other(byte me)
 	:: seat == NOBODY
 	:: else ->
 		seat_settle(seat);
-		lane = seat * DEPTHS;
+		lane = seat;
 		supply_take(lane);
 		lane_begin(lane);
 		assert(owner[seat] == OTHER);
@@ -316,7 +313,7 @@ init
 			n = taken[i] + supply[i];
 			lane = 0;
 			do
-			:: lane < SEATS * DEPTHS ->
+			:: lane < SEATS ->
 				n = n + (cache_len[lane] > 0 &&
 					cache[lane * 2] == i);
 				n = n + (cache_len[lane] > 1 &&
@@ -333,7 +330,7 @@ init
 		:: i < SEATS ->
 			assert(owner[i] == 0 || self == i);
 			assert(self == i ||
-				cache_len[i * 2] + cache_len[i * 2 + 1] == 0);
+				cache_len[i] == 0);
 			i++
 		:: else -> break
 		od

@@ -287,15 +287,11 @@ static int lane_read(const struct segment_reading *r, unsigned number)
 	lane->intent = segment_get64(s, at);
 	lane->tail = segment_get64(s, at + 8);
 	lane->tid = segment_get32(s, at + 16);
-	lane->depth = segment_get32(s, at + 20);
 	if (lane->intent - lane->tail > SEGMENT_OPERATION_RECORDS)
 		return segment_refuse(r, at,
 			"lane %u: intent %" PRIu64 ", tail %" PRIu64, number,
 			lane->intent, lane->tail);
-	if (lane->depth > 3)
-		return segment_refuse(r, at + 20, "lane %u: depth %" PRIu32,
-			number, lane->depth);
-	err = segment_expect_zero(r, at + 24, at + 64, "reserved lane control");
+	err = segment_expect_zero(r, at + 20, at + 64, "reserved lane control");
 	if (err)
 		return err;
 	if (lane->intent != lane->tail)

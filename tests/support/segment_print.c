@@ -139,8 +139,8 @@ static void print_lane(const struct segment *s, FILE *file, size_t number)
 
 	fprintf(file,
 		"lane number=%zu intent=%" PRIu64 " tail=%" PRIu64
-		" tid=%" PRIu32 " depth=%" PRIu32 "\n",
-		number, lane->intent, lane->tail, lane->tid, lane->depth);
+		" tid=%" PRIu32 "\n",
+		number, lane->intent, lane->tail, lane->tid);
 	for (i = 0; i < lane->records_len; i++) {
 		fprintf(file, "record lane=%zu number=%" PRIu64 " type=%s ",
 			number, lane->first + i,

@@ -246,14 +246,12 @@ size_t segment_records(const struct segment *segment, unsigned type)
 }
 
 const struct segment_lane *segment_lane(
-	const struct segment *segment, uint32_t tid, uint32_t depth)
+	const struct segment *segment, uint32_t tid)
 {
 	size_t i;
 
 	for (i = 0; i < segment->lanes_len; i++)
-		if (segment->lanes[i].has_ring &&
-			segment->lanes[i].tid == tid &&
-			segment->lanes[i].depth == depth)
+		if (segment->lanes[i].has_ring && segment->lanes[i].tid == tid)
 			return &segment->lanes[i];
 	return NULL;
 }

@@ -131,7 +131,6 @@ struct segment_lane {
 	uint64_t intent;
 	uint64_t tail;
 	uint32_t tid;
-	uint32_t depth;
 	bool has_ring;
 	bool overrun;    /* records before `first` are gone */
 	bool given_back; /* at the end, with its history */
@@ -264,9 +263,9 @@ const char *segment_name(const struct segment *segment, uint32_t id);
 /* The records of that type still in the rings, all lanes together. */
 size_t segment_records(const struct segment *segment, unsigned type);
 
-/* The lane of that thread and depth, or NULL: the first if several were. */
+/* Returns the lane of that thread, or NULL: the first if there are several. */
 const struct segment_lane *segment_lane(
-	const struct segment *segment, uint32_t tid, uint32_t depth);
+	const struct segment *segment, uint32_t tid);
 
 /*
  * Whether slots, counters and, where no lane was overrun, records agree exactly,

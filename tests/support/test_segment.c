@@ -64,7 +64,7 @@ const struct segment_words *test_segment_last(
 	const struct segment *segment, size_t from_end)
 {
 	const struct segment_lane *lane = segment_lane(
-		segment, (uint32_t)gettid(), 0);
+		segment, (uint32_t)gettid());
 
 	TEST_ASSERT_NOT_NULL_MESSAGE(lane, "this thread has no lane");
 	TEST_ASSERT_TRUE_MESSAGE(

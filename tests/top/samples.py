@@ -21,7 +21,7 @@ FIGURES = BUFFERS + ('cb',) + KERNELS
 ANOMALIES = ('free_unknown', 'alloc_live', 'bad_device', 'too_many_devices',
              'bad_kind', 'overflow', 'late_free', 'scope_underflow',
              'scope_too_deep', 'device_changed')
-LOSSES = ('no_slot', 'no_index', 'no_lane', 'too_deep', 'no_name')
+LOSSES = ('no_slot', 'no_index', 'no_lane', 'nested', 'no_name')
 READINGS = ('aiclk_mhz', 'temperature_mc', 'power_uw', 'fan_rpm')
 COLUMNS = ('time_ns', 'dram_use', 'l1_use', 'dram_use_max', 'l1_use_max',
            'events', 'processes', *(f'live_bytes.{f}' for f in FIGURES))
