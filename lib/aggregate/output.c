@@ -320,7 +320,8 @@ static void process_publish(
 	memcpy(row.lost_events, process->lost_events, sizeof(row.lost_events));
 	memcpy(row.lost_bytes, process->lost_bytes, sizeof(row.lost_bytes));
 	memcpy(row.comm, header->comm, sizeof(row.comm));
-	memcpy(row.cmdline, header->cmdline, sizeof(row.cmdline));
+	if (!output->names_only)
+		memcpy(row.cmdline, header->cmdline, sizeof(row.cmdline));
 	memcpy(row.cgroup, header->cgroup, sizeof(row.cgroup));
 	ttm_image_set(output->image, TTM_TABLE_PROCESSES, process->row, &row);
 }
