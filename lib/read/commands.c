@@ -264,12 +264,9 @@ static void directory_look(struct ttm_commands *commands,
 {
 	const struct ttm_directory_row *row = ttm_view_row(
 		copy, TTM_TABLE_DIRECTORIES, directory);
+	int fd = row ? row_directory_open(row) : -ENOENT;
 	size_t i;
-	int fd;
 
-	if (row && !row->path[0])
-		return; /* ttmemd tells within a second where it is */
-	fd = row ? row_directory_open(row) : -ENOENT;
 	if (fd >= 0) {
 		segments_look(commands, copy, directory, fd);
 		retired_look(commands, directory, fd);

@@ -8,6 +8,7 @@
 
 #include <ttmem/reader.h>
 
+#include "read/acked.h"
 #include "read/commands.h"
 #include "read/convert.h"
 #include "read/search.h"
@@ -285,6 +286,9 @@ static int reading_convert(const struct ttmem_reader *reader, uint32_t flags,
 	if (r < 0)
 		return r;
 	own_mark(found, snapshot);
+	r = ttm_acked_mark(&reader->search, found, snapshot);
+	if (r < 0)
+		return r;
 	info = ttm_snapshot_info(snapshot);
 	info->objects_listed = (flags & TTMEM_SNAPSHOT_OBJECTS) != 0;
 	info->histories_listed = (flags & TTMEM_SNAPSHOT_HISTORIES) != 0;
