@@ -296,6 +296,8 @@ struct ttmem_process_row {
 	uint64_t anomalies[TTMEM_REASONS];   /* by enum ttmem_anomaly */
 	uint64_t lost_events[TTMEM_REASONS]; /* by enum ttmem_loss */
 	uint64_t lost_bytes[TTMEM_REASONS];
+	uint64_t
+		acknowledged; /* flag: what it left was told for the last time */
 	const char *comm;
 	const char *cgroup;
 	const char *const *cmdline; /* cmdline_len arguments */

@@ -73,6 +73,7 @@ int ttm_engine_new(
 	if (ttm_image_new(&engine->output.image) < 0)
 		goto fail;
 	engine->output.chips.image = engine->output.image;
+	engine->output.names_only = engine->config.mode == TTM_MODE_SYSTEM;
 	if (ttm_telemetry_rows_new(&engine->telemetry_rows) < 0)
 		goto fail;
 	engine->health_row = ttm_image_add(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> [drain] -> apply -> publish -> read -> render */
 /*
- * Where the aggregate goes: of a user the user's own directory, else ttmem-system.
+ * Where the aggregate goes: of a user the user's own directory, else ttmem-system,
+ * with a random suffix if another user took that name.
  * Whoever removes it while ttmemd runs does not stop it: it is made anew, under the
  * same descriptor, so that the next publication is there.
  */
@@ -61,43 +62,38 @@ static int home_open_users(struct ttm_watch *watch, struct home *home,
 	}
 }
 
-/* Root's, and nobody else may write there; made if need be. */
-static int system_directory_open(struct ttm_watch *watch, struct home *home,
-	struct ttm_watch_failure *failure)
+static void system_path_set(struct ttm_watch *watch, const char *name,
+	struct home *home, struct ttm_watch_failure *failure)
 {
-	struct stat st;
-
-	if (mkdirat(watch->base_fd, TTM_SYSTEM_DIRECTORY, 0755) == 0)
-		fchmodat(watch->base_fd, TTM_SYSTEM_DIRECTORY, 0755, 0);
-	else if (errno != EEXIST)
-		return -errno;
-	home->fd = openat(watch->base_fd, TTM_SYSTEM_DIRECTORY,
-		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (home->fd < 0 || fstat(home->fd, &st) < 0)
-		return -errno;
-	failure->owner = st.st_uid;
-	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return -EPERM;
-	return 0;
+	snprintf(home->path, sizeof(home->path), "%.*s/%.*s",
+		(int)(TTM_PATH_SIZE - TTM_WATCH_NAME_SIZE - 1),
+		watch->base_path, (int)(TTM_WATCH_NAME_SIZE - 1), name);
+	snprintf(failure->path, sizeof(failure->path), "%s", home->path);
 }
 
 static int home_open_systems(struct ttm_watch *watch, struct home *home,
 	struct ttm_watch_failure *failure)
 {
+	char name[TTM_PATH_SIZE];
 	int r;
 
 	if (geteuid() != 0)
 		return -EPERM;
-	snprintf(home->path, sizeof(home->path), "%.*s/%s",
-		(int)(TTM_PATH_SIZE - TTM_WATCH_NAME_SIZE - 1),
-		watch->base_path, TTM_SYSTEM_DIRECTORY);
-	snprintf(failure->path, sizeof(failure->path), "%s", home->path);
-	r = system_directory_open(watch, home, failure);
+	system_path_set(watch, TTM_SYSTEM_DIRECTORY, home, failure);
+	r = ttm_system_directory_open(watch->base_fd, name, &home->fd);
 	if (r < 0)
 		return r;
+	if (strlen(name) >= TTM_WATCH_NAME_SIZE)
+		return -ENAMETOOLONG;
+	system_path_set(watch, name, home, failure);
 	r = ttm_server_lock(home->fd, geteuid(), &failure->holder);
 	if (r < 0)
 		return r;
+	if (strcmp(name, TTM_SYSTEM_DIRECTORY) != 0)
+		ttm_watch_log(watch, LOG_WARNING,
+			"%s/" TTM_SYSTEM_DIRECTORY
+			" is or was another user's; publishing in %s",
+			watch->base_path, home->path);
 	home->lock_fd = r;
 	return 0;
 }

@@ -320,7 +320,8 @@ static void process_publish(
 	memcpy(row.lost_events, process->lost_events, sizeof(row.lost_events));
 	memcpy(row.lost_bytes, process->lost_bytes, sizeof(row.lost_bytes));
 	memcpy(row.comm, header->comm, sizeof(row.comm));
-	memcpy(row.cmdline, header->cmdline, sizeof(row.cmdline));
+	if (!output->names_only)
+		memcpy(row.cmdline, header->cmdline, sizeof(row.cmdline));
 	memcpy(row.cgroup, header->cgroup, sizeof(row.cgroup));
 	ttm_image_set(output->image, TTM_TABLE_PROCESSES, process->row, &row);
 }
@@ -532,10 +533,24 @@ void ttm_output_chips(struct ttm_output *output)
 uint64_t ttm_output_directory(
 	struct ttm_output *output, struct ttm_directory *directory)
 {
-	if (!directory->row)
-		directory->row = ttm_image_add(
-			output->image, TTM_TABLE_DIRECTORIES);
-	if (!directory->row)
+	struct ttm_directory_row row;
+
+	if (directory->row)
+		return directory->row;
+	directory->row = ttm_image_add(output->image, TTM_TABLE_DIRECTORIES);
+	if (!directory->row) {
 		output->memory_errors++;
+		return 0;
+	}
+	/* A process that is shown before the directory's figures has a place. */
+	memset(&row, 0, sizeof(row));
+	/* relaxed: for display */
+	row.state = ttm_load(&directory->state);
+	row.device = directory->device;
+	row.inode = directory->inode;
+	row.uid = directory->uid;
+	memcpy(row.path, directory->path, sizeof(row.path));
+	ttm_image_set(
+		output->image, TTM_TABLE_DIRECTORIES, directory->row, &row);
 	return directory->row;
 }

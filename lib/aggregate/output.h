@@ -14,7 +14,8 @@ struct ttm_output {
 	struct ttm_publisher *publisher;
 	struct ttm_chips chips;
 	uint64_t memory_errors;
-	bool changed; /* something for the next publication */
+	bool names_only; /* everybody may read it: no command lines */
+	bool changed;    /* something for the next publication */
 };
 
 /* The row of a directory, made if need be; 0 when there is no memory. */

@@ -14,8 +14,6 @@
 
 #define NEW_FILE TTM_RETIRED_FILE ".new"
 #define BROKEN_FILE TTM_RETIRED_FILE ".broken"
-/* Far above what is kept: beyond it the file cannot be ours. */
-#define FILE_SIZE_MAX (192ull << 20)
 /* Whoever has the file may replace it at any moment, but not all the time. */
 #define OPEN_TRIES 8u
 
@@ -171,7 +169,8 @@ static int entry_read(int fd, uint64_t off, struct ttm_retired_entry *ret_entry)
 		return entry_is_unfinished(fd, off, &head) ? -ENODATA : -EPROTO;
 	/* What another version wrote is none: it is kept aside, and counted. */
 	if (head.version != TTM_RETIRED_VERSION || !lens_are_sane(&head) ||
-		head.size != entry_size(&head) || head.size > FILE_SIZE_MAX)
+		head.size != entry_size(&head) ||
+		head.size > TTM_RETIRED_SIZE_MAX)
 		return -EPROTO;
 	block = malloc(head.size);
 	if (!block)
@@ -233,7 +232,7 @@ static int file_check(int fd, uint32_t uid)
 	if (!S_ISREG(st.st_mode) || (st.st_uid != uid && st.st_uid != 0) ||
 		st.st_nlink != 1 || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return -EPERM;
-	return (uint64_t)st.st_size > FILE_SIZE_MAX ? -EFBIG : 0;
+	return (uint64_t)st.st_size > TTM_RETIRED_SIZE_MAX ? -EFBIG : 0;
 }
 
 /*

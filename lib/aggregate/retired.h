@@ -6,16 +6,6 @@
  * removed. Whoever serves the directory next, another ttmemd or root's, goes on
  * with the file: a retirement is counted once, and none is forgotten with the
  * aggregate that showed it.
- *
- * The file is a row of entries, each
- *
- *   head, process row, shares, name rows, mark rows, failure rows, object rows
- *
- * with the rows of lib/shm/aggregate.h; in them references are numbers of the
- * entry's own rows, from 1 on. The magic is written last: an entry without it is
- * not there. The first entry may be the base: no process, but the sums of
- * all that were dropped for room, oldest first. The file is only appended to, or
- * replaced as a whole.
  */
 #ifndef TTM_AGGREGATE_RETIRED_H
 #define TTM_AGGREGATE_RETIRED_H
@@ -25,34 +15,10 @@
 #include <stdint.h>
 
 #include "shm/aggregate.h"
+#include "shm/retired.h"
 
-#define TTM_RETIRED_FILE "retired"
-#define TTM_RETIRED_MAGIC 0x5445524d454d5454ull /* "TTMEMRET" */
-#define TTM_RETIRED_VERSION 1u
 /* Survivors listed of one process; those beyond are only counted. */
 #define TTM_SURVIVORS_MAX 262144u
-
-enum ttm_retired_kind {
-	TTM_RETIRED_PROCESS = 1,
-	TTM_RETIRED_BASE = 2,
-};
-
-struct ttm_retired_head {
-	uint64_t magic;
-	uint64_t size;     /* of the entry, the head included */
-	uint64_t checksum; /* FNV-1a of all after this word */
-	uint32_t version;
-	uint32_t kind; /* enum ttm_retired_kind */
-	uint32_t shares_len;
-	uint32_t names_len;
-	uint32_t marks_len;
-	uint32_t failures_len;
-	uint64_t objects_len;
-	/* Of the base: how many were dropped, with how much left behind. */
-	uint64_t dropped_processes;
-	uint64_t dropped_objects;
-	uint64_t dropped_bytes;
-};
 
 /* A share, and which chip it was on. */
 struct ttm_retired_share {

@@ -213,6 +213,8 @@ int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
 		ttm_retiree_free(retiree);
 		return -ENOMEM;
 	}
+	if (output->names_only)
+		memset(row.cmdline, 0, sizeof(row.cmdline));
 	row.directory = ttm_output_directory(output, directory);
 	ttm_image_set(output->image, TTM_TABLE_PROCESSES, retiree->row, &row);
 	survivors_count(retiree);

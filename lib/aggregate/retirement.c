@@ -170,6 +170,9 @@ static void process_fill(const struct ttm_output *output,
 		sizeof(*row));
 	row->state = clean ? TTM_PROCESS_EXITED : TTM_PROCESS_DIED;
 	row->retired_ns = now_ns;
+	/* The file is for its owner and root, whatever is published. */
+	memcpy(row->cmdline, process->attached->header.cmdline,
+		sizeof(row->cmdline));
 	row->events_per_s = 0;
 	row->in_flight = process->in_flight;
 	row->objects = entry->head->objects_len;

@@ -200,8 +200,9 @@ static void holders_take(struct shown *shown, const struct ttm_report *report,
 		row->start_time = report->holders[i].start_time;
 		row->seen_ns = report->holders[i].seen_ns;
 		memcpy(row->comm, report->holders[i].comm, sizeof(row->comm));
-		memcpy(row->cmdline, report->holders[i].cmdline,
-			sizeof(row->cmdline));
+		if (!output->names_only)
+			memcpy(row->cmdline, report->holders[i].cmdline,
+				sizeof(row->cmdline));
 	}
 }
 

@@ -31,12 +31,12 @@ struct ttm_watch_config {
 struct ttm_watch_failure {
 	char path[TTM_PATH_SIZE]; /* of what it is about, or empty */
 	uint32_t holder;          /* with -EBUSY: its pid, 0: not to be seen */
-	uint32_t owner;           /* with -EPERM: whose it is instead */
 };
 
 /*
  * Finds the base directory and takes the lock of its home, where the aggregate
- * goes: of a user the user's own directory, else ttmem-system, which it makes.
+ * goes: of a user the user's own directory, else the system's: see
+ * ttm_system_directory_open(). It makes either.
  * The registry must outlive the watch.
  *
  * Returns 0, -EBUSY (another ttmemd has the lock), -EPERM (the directory or its

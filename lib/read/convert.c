@@ -228,10 +228,16 @@ static bool process_is_silent(
 static int process_convert(const struct ttm_convert *c,
 	const struct ttm_process_row *row, struct ttmem_process_row *to)
 {
+	const struct ttm_command *command;
+
 #include "read/process.def"
 	to->state = process_is_silent(c, row) ?
 		(uint64_t)TTMEM_PROCESS_SILENT :
 		ttm_named_or_unknown(TTMEM_NAMES_PROCESS, row->state);
+	command = row->cmdline[0] ? NULL : ttm_commands_find(c->commands, row);
+	if (command)
+		return ttm_convert_arguments(c, command->bytes, command->size,
+			&to->cmdline, &to->cmdline_len);
 	return ttm_convert_arguments(c, row->cmdline, sizeof(row->cmdline),
 		&to->cmdline, &to->cmdline_len);
 }

@@ -3,12 +3,15 @@
 #ifndef TTM_READ_CONVERT_H
 #define TTM_READ_CONVERT_H
 
+#include "read/commands.h"
 #include "read/snapshot.h"
 #include "shm/view.h"
 
 struct ttm_convert {
 	const struct ttm_view_copy *copy;
 	struct ttmem_snapshot *snapshot;
+	const struct ttm_commands *commands; /* up to date with the copy */
+	bool same_pids;              /* ttmemd is in our pid namespace */
 	uint64_t *index[TTM_TABLES]; /* of rows: their index in the snapshot */
 };
 

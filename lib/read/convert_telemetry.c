@@ -60,6 +60,7 @@ int ttm_convert_telemetry(const struct ttm_convert *c,
 int ttm_convert_holder(const struct ttm_convert *c,
 	const struct ttm_holder_row *row, struct ttmem_holder_row *to)
 {
+	char bytes[sizeof(row->cmdline)];
 	int r;
 
 #include "read/holder.def"
@@ -68,6 +69,11 @@ int ttm_convert_holder(const struct ttm_convert *c,
 	r = TEXT_CONVERT(comm);
 	if (r < 0)
 		return r;
-	return ttm_convert_arguments(c, row->cmdline, sizeof(row->cmdline),
+	if (row->cmdline[0] || !c->same_pids)
+		return ttm_convert_arguments(c, row->cmdline,
+			sizeof(row->cmdline), &to->cmdline, &to->cmdline_len);
+	return ttm_convert_arguments(c, bytes,
+		ttm_command_of_pid(
+			row->pid, row->start_time, bytes, sizeof(bytes)),
 		&to->cmdline, &to->cmdline_len);
 }

@@ -8,10 +8,13 @@
 
 #include <ttmem/reader.h>
 
+#include "read/acked.h"
+#include "read/commands.h"
 #include "read/convert.h"
 #include "read/search.h"
 #include "read/snapshot.h"
 #include "shm/clock.h"
+#include "shm/identity.h"
 
 #define STALE_NS 5000000000ull
 #define FLAGS_KNOWN                                                            \
@@ -21,6 +24,7 @@
 struct ttmem_reader {
 	struct ttm_search search;
 	struct ttm_found found;
+	struct ttm_commands commands;
 };
 
 static int path_keep(const char *path, char *to, size_t size)
@@ -77,6 +81,7 @@ void ttmem_reader_close(struct ttmem_reader **reader)
 	if (!reader || !*reader)
 		return;
 	ttm_found_clear(&(*reader)->found);
+	ttm_commands_free(&(*reader)->commands);
 	free(*reader);
 	*reader = NULL;
 }
@@ -258,10 +263,17 @@ static int reading_take(
 		&ret_reading->consistent);
 }
 
-static int reading_convert(const struct ttm_found *found, uint32_t flags,
+static int reading_convert(const struct ttmem_reader *reader, uint32_t flags,
 	const struct reading *reading, struct ttmem_snapshot *snapshot)
 {
-	struct ttm_convert c = { .copy = &reading->copy, .snapshot = snapshot };
+	const struct ttm_found *found = &reader->found;
+	struct ttm_convert c = {
+		.copy = &reading->copy,
+		.snapshot = snapshot,
+		.commands = &reader->commands,
+		.same_pids = ttm_view_header(found->view)->pid_namespace ==
+			ttm_pid_namespace_read(),
+	};
 	struct ttmem_info_row *info;
 	int r = ttm_convert_copy(&c);
 
@@ -274,6 +286,9 @@ static int reading_convert(const struct ttm_found *found, uint32_t flags,
 	if (r < 0)
 		return r;
 	own_mark(found, snapshot);
+	r = ttm_acked_mark(&reader->search, found, snapshot);
+	if (r < 0)
+		return r;
 	info = ttm_snapshot_info(snapshot);
 	info->objects_listed = (flags & TTMEM_SNAPSHOT_OBJECTS) != 0;
 	info->histories_listed = (flags & TTMEM_SNAPSHOT_HISTORIES) != 0;
@@ -284,18 +299,20 @@ static int reading_convert(const struct ttm_found *found, uint32_t flags,
 	return 0;
 }
 
-static int snapshot_take(struct ttm_found *found, uint32_t flags,
+static int snapshot_take(struct ttmem_reader *reader, uint32_t flags,
 	struct ttmem_snapshot **ret_snapshot)
 {
 	struct ttmem_snapshot *snapshot;
 	struct reading reading;
-	int r = reading_take(found, flags, &reading);
+	int r = reading_take(&reader->found, flags, &reading);
 
 	if (r < 0)
 		return r;
-	r = ttm_snapshot_new(&snapshot);
+	r = ttm_commands_update(&reader->commands, &reading.copy);
+	if (r == 0)
+		r = ttm_snapshot_new(&snapshot);
 	if (r == 0) {
-		r = reading_convert(found, flags, &reading, snapshot);
+		r = reading_convert(reader, flags, &reading, snapshot);
 		if (r < 0)
 			ttmem_snapshot_free(&snapshot);
 	}
@@ -321,5 +338,5 @@ int ttmem_reader_snapshot(struct ttmem_reader *reader, uint32_t flags,
 		return reader->found.error;
 	if (!has_figures(&reader->found))
 		return -ENODATA;
-	return snapshot_take(&reader->found, flags, ret_snapshot);
+	return snapshot_take(reader, flags, ret_snapshot);
 }

@@ -2,7 +2,8 @@
 /* event -> lane -> drain -> apply -> publish -> [read] -> render */
 /*
  * An aggregate is worth reading if it serves the caller's own directories: root's
- * in ttmem-system, or one in a directory of the caller. A dead ttmemd leaves its
+ * in ttmem-system, or with a suffix if another user took that name; or one in a
+ * directory of the caller. A dead ttmemd leaves its
  * aggregate behind, so several may claim to serve; the one that is alive wins.
  */
 #include "read/search.h"
@@ -296,6 +297,38 @@ static int base_open(const struct ttm_search *search, struct ttm_found *found,
 	return r;
 }
 
+struct system_search {
+	const struct ttm_search *search;
+	int base;
+	const char *base_path;
+	struct ttm_found *found;
+};
+
+/* Anybody may make such names; root's alone are looked into. */
+static int system_visit(void *context, const char *name)
+{
+	const struct system_search *s = context;
+	struct stat st;
+
+	if (strncmp(name, TTM_SYSTEM_PREFIX, strlen(TTM_SYSTEM_PREFIX)) != 0 ||
+		fstatat(s->base, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!S_ISDIR(st.st_mode) || st.st_uid != 0)
+		return 0;
+	return candidate_try(s->search, s->base, s->base_path, name, s->found);
+}
+
+static int systems_try(const struct ttm_search *search, int base,
+	const char *base_path, struct ttm_found *found)
+{
+	struct system_search s = { search, base, base_path, found };
+	int r = candidate_try(
+		search, base, base_path, TTM_SYSTEM_DIRECTORY, found);
+
+	if (r == 0)
+		r = ttm_directory_each(base, system_visit, &s);
+	return r;
+}
+
 static int search_directories(
 	const struct ttm_search *search, struct ttm_found *found)
 {
@@ -308,8 +341,7 @@ static int search_directories(
 		return error_is_ours(r) ? r : 0;
 	r = own_find(base, found);
 	if (r == 0)
-		r = candidate_try(
-			search, base, base_path, TTM_SYSTEM_DIRECTORY, found);
+		r = systems_try(search, base, base_path, found);
 	for (i = 0; r == 0 && !search->system_only && i < found->own_len; i++)
 		r = candidate_try(
 			search, base, base_path, found->own[i].name, found);

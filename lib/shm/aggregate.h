@@ -283,7 +283,7 @@ struct ttm_process_row {
 	uint64_t lost_events[TTM_REASONS_MAX];
 	uint64_t lost_bytes[TTM_REASONS_MAX];
 	char comm[16];
-	char cmdline[512]; /* NUL between arguments */
+	char cmdline[512]; /* NUL between arguments; zeros in system mode */
 	char cgroup[256];
 };
 
@@ -500,7 +500,7 @@ struct ttm_holder_row {
 	uint64_t seen_ns;   /* for the first time */
 	uint64_t reporting; /* 1: it is attached */
 	char comm[16];
-	char cmdline[256]; /* NUL between arguments */
+	char cmdline[256]; /* NUL between arguments; zeros in system mode */
 };
 
 /*

@@ -218,17 +218,24 @@ static int suffixed_directory_find(
 	return search.fd;
 }
 
-static int named_directory_open(int base, const char *name)
+static int named_directory_open(int base, const char *name, mode_t mode)
 {
-	if (mkdirat(base, name, 0700) == 0)
-		fchmodat(base, name, 0700, 0); /* whatever the umask is */
+	if (mkdirat(base, name, mode) == 0)
+		fchmodat(base, name, mode, 0); /* whatever the umask is */
 	else if (errno != EEXIST)
 		return -errno;
 	return own_directory_open(base, name);
 }
 
+/* Whether named_directory_open() failed because somebody else took the name. */
+static bool name_is_taken(int error)
+{
+	return error == -EPERM || error == -ENOTDIR || error == -ELOOP ||
+		error == -EACCES;
+}
+
 static int suffixed_directory_open(
-	int base, const char *prefix, char ret_name[TTM_PATH_SIZE])
+	int base, const char *prefix, mode_t mode, char ret_name[TTM_PATH_SIZE])
 {
 	struct ttm_text name;
 	int fd = suffixed_directory_find(base, prefix, ret_name);
@@ -238,7 +245,7 @@ static int suffixed_directory_open(
 	ttm_text_init(&name, ret_name, TTM_PATH_SIZE);
 	ttm_text_add(&name, prefix);
 	ttm_text_add_hex(&name, ttm_random64(), 16);
-	return named_directory_open(base, ret_name);
+	return named_directory_open(base, ret_name, mode);
 }
 
 int ttm_user_directory_open(
@@ -255,10 +262,10 @@ int ttm_user_directory_open(
 	ttm_text_add(&text, TTM_USER_PREFIX);
 	ttm_text_add_decimal(&text, geteuid());
 	memcpy(name, plain, sizeof(plain));
-	fd = named_directory_open(base, name);
-	if (fd == -EPERM || fd == -ENOTDIR || fd == -ELOOP || fd == -EACCES) {
+	fd = named_directory_open(base, name, 0700);
+	if (name_is_taken(fd)) {
 		ttm_text_add(&text, ".");
-		fd = suffixed_directory_open(base, plain, name);
+		fd = suffixed_directory_open(base, plain, 0700, name);
 	}
 	close(base);
 	if (fd < 0)
@@ -271,6 +278,25 @@ int ttm_user_directory_open(
 		close(fd);
 		return -ENAMETOOLONG;
 	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int ttm_system_directory_open(
+	int base, char ret_name[TTM_PATH_SIZE], int *ret_fd)
+{
+	static const char plain[] = TTM_SYSTEM_DIRECTORY;
+	int fd = suffixed_directory_find(base, TTM_SYSTEM_PREFIX, ret_name);
+
+	if (fd < 0) {
+		memcpy(ret_name, plain, sizeof(plain));
+		fd = named_directory_open(base, ret_name, 0755);
+	}
+	if (name_is_taken(fd))
+		fd = suffixed_directory_open(
+			base, TTM_SYSTEM_PREFIX, 0755, ret_name);
+	if (fd < 0)
+		return fd;
 	*ret_fd = fd;
 	return 0;
 }
@@ -351,21 +377,63 @@ bool ttm_directory_is_served(int directory_fd)
 	return served;
 }
 
-/*
- * Root's ttmemd serves a directory once it has seen it, or has seen that another one
- * gave it up: a program that began after that may have ended by then. Its home lies
- * beside the directory, and others may look at the lock file there, though not open
- * it: with a note in it, it runs or was killed.
- */
-static bool system_is_awaited(int directory_fd)
+static bool uid_is_roots(uid_t uid)
+{
+	return uid == 0 || uid_is_unmapped(uid);
+}
+
+/* Whether `name` under the base is a home of root's ttmemd. */
+static bool home_is_roots(int base, const char *name)
 {
 	struct stat st;
 
-	return fstatat(directory_fd,
-		       "../" TTM_SYSTEM_DIRECTORY "/" TTM_SERVER_LOCK, &st,
-		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISDIR(st.st_mode) && uid_is_roots(st.st_uid);
+}
+
+/* Others may look at the lock file there, though not open it. */
+static bool home_is_awaited(int base, const char *name)
+{
+	char path[TTM_PATH_SIZE];
+	struct ttm_text text;
+	struct stat st;
+
+	ttm_text_init(&text, path, sizeof(path));
+	ttm_text_add(&text, name);
+	ttm_text_add(&text, "/" TTM_SERVER_LOCK);
+	return !text.truncated &&
+		fstatat(base, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		S_ISREG(st.st_mode) && st.st_size != 0 &&
-		(st.st_uid == 0 || uid_is_unmapped(st.st_uid));
+		uid_is_roots(st.st_uid);
+}
+
+static int home_visit(void *context, const char *name)
+{
+	const int *base = context;
+
+	return strncmp(name, TTM_SYSTEM_PREFIX, strlen(TTM_SYSTEM_PREFIX)) ==
+		0 &&
+		home_is_roots(*base, name) && home_is_awaited(*base, name);
+}
+
+/*
+ * Root's ttmemd serves a directory once it has seen it, or has seen that another one
+ * gave it up: a program that began after that may have ended by then. Its home lies
+ * beside the directory: with a note in the lock file there, it runs or was killed.
+ */
+static bool system_is_awaited(int directory_fd)
+{
+	int base = directory_open(directory_fd, "..");
+	bool awaited;
+
+	if (base < 0)
+		return base != -ENOENT;
+	if (home_is_roots(base, TTM_SYSTEM_DIRECTORY))
+		awaited = home_is_awaited(base, TTM_SYSTEM_DIRECTORY);
+	else
+		awaited = ttm_directory_each(base, home_visit, &base) == 1;
+	close(base);
+	return awaited;
 }
 
 bool ttm_directory_is_awaited(int directory_fd, uint64_t started_ns)

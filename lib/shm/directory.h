@@ -29,6 +29,8 @@ struct ttm_server_note {
  * holds there is empty before it starts and after it has ended in order.
  */
 #define TTM_SYSTEM_DIRECTORY "ttmem-system"
+/* Where somebody else took that name: this and 16 random hexadecimal digits. */
+#define TTM_SYSTEM_PREFIX TTM_SYSTEM_DIRECTORY "."
 #define TTM_SEGMENT_PREFIX "p."
 #define TTM_MARKER_PREFIX "u."
 
@@ -65,6 +67,16 @@ int ttm_base_directory_open(
  */
 int ttm_user_directory_open(
 	const char *wanted, char ret_path[TTM_PATH_SIZE], int *ret_fd);
+
+/*
+ * The home of root's ttmemd under the base, made if need be; with a random suffix
+ * where somebody else took the name. A home with a suffix is used again as long as it
+ * is there, also when the plain name is free again: two ttmemd of root meet at one
+ * lock. For root alone. Results and errors as above; ret_name is the name under the
+ * base.
+ */
+int ttm_system_directory_open(
+	int base, char ret_name[TTM_PATH_SIZE], int *ret_fd);
 
 /*
  * Leaves an empty file `name` in the caller's own directory, without a block and if

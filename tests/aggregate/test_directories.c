@@ -531,15 +531,31 @@ static void test_symlinks_are_no_directories(void)
 	TEST_ASSERT_EQUAL_UINT64(0, watching_state(another));
 }
 
-static void test_a_squatted_system_directory_is_refused(void)
+static void test_a_squatted_system_directory_is_replaced_by_another(void)
 {
 	struct ttm_watch_failure failure;
+	struct server server;
+	char home[256];
+	struct stat st;
 
 	root_only();
 	directory_make("ttmem-system", OTHER);
+	directory_make("ttmem-system.0", OTHER);
+	watching_start(TTM_MODE_SYSTEM);
+	snprintf(home, sizeof(home), "%s", ttm_watch_home_path(watching_watch));
+	TEST_ASSERT_EQUAL_STRING_LEN(path_of("ttmem-system.", NULL), home,
+		strlen(path_of("ttmem-system.", NULL)));
+	TEST_ASSERT_EQUAL_INT(0, lstat(home, &st));
+	TEST_ASSERT_EQUAL_INT(0, st.st_uid);
+	TEST_ASSERT_EQUAL_INT(0755, st.st_mode & 07777);
+	watching_stop();
+	/* The next one meets at the same lock, also when the name is free. */
+	TEST_ASSERT_EQUAL_INT(0, rmdir(path_of("ttmem-system", NULL)));
+	server = server_start(strrchr(home, '/') + 1);
 	TEST_ASSERT_EQUAL_INT(
-		-EPERM, watching_open(TTM_MODE_SYSTEM, 0, &failure));
-	TEST_ASSERT_EQUAL_UINT64(OTHER, failure.owner);
+		-EBUSY, watching_open(TTM_MODE_SYSTEM, 0, &failure));
+	TEST_ASSERT_EQUAL_STRING(home, failure.path);
+	server_end(&server);
 }
 
 int main(void)
@@ -569,7 +585,7 @@ int main(void)
 	RUN_TEST(test_a_user_has_so_many_directories_and_no_more);
 	RUN_TEST(test_whose_directories_end_again_and_again_waits);
 	RUN_TEST(test_symlinks_are_no_directories);
-	RUN_TEST(test_a_squatted_system_directory_is_refused);
+	RUN_TEST(test_a_squatted_system_directory_is_replaced_by_another);
 	failures = UNITY_END();
 	rcu_unregister_thread();
 	return failures;

@@ -173,7 +173,7 @@ def check_only_its_own(place):
     subprocess.run([place.programs.load, '-q', '--events', '10', '--leak',
                     '5'], env=place.environment(), check=True)
     dumps.mark_untracked(place)
-    gate(place, '--', *load_of(place))
+    gate(place, '--all-users', '--', *load_of(place))
     has(gate(place, '--ack', '--', *load_of(place, '--leak', '1'), status=23),
         'in 1 object (1 process')
     other.end()

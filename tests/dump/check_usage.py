@@ -73,6 +73,9 @@ WRONG = (
     ('check', '--from', 'file', '--settle', '1'),
     ('check', '--from', 'file', '--wait-pid', '1'),
     ('check', '--ack', '--scope', 'a'),
+    ('check', '--all-users', '--user', '0'),
+    ('check', '--user', 'nobody-has-this-name'),
+    ('run', '--user', '0', '--', 'true'),
     ('check', '--ack', '--device', '0'),
     ('check', '--ack', '--since', 'a'),
     ('check', '--ack', '--ignore-kind', 'l1'),
@@ -131,7 +134,7 @@ def own_options(place, command):
 
 
 # Where each command is tested.
-TESTS = {'report': ('report', 'formats'), 'check': ('gate', 'doubts'),
+TESTS = {'report': ('report', 'formats'), 'check': ('gate', 'doubts', 'users'),
          'run': ('run',), 'diff': ('tools',), 'doctor': ('tools',),
          'clean': ('tools',), 'schema': ('formats',)}
 

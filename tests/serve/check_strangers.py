@@ -10,6 +10,7 @@ root, for the users, and is skipped without.
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import stat
 import struct
@@ -218,7 +219,7 @@ def check_squatted_names_of_users(place):
 
 
 def check_squatted_system_directory(place):
-    """ttmemd does not start there, and nobody believes what is in there."""
+    """ttmemd publishes under another name; nobody believes the squatter."""
     server = place.serve(mode='system')
     load = place.run(HAS.format(chip=1, size=1), user=VICTIM)
     place.settled('before', load, user=VICTIM)
@@ -230,23 +231,51 @@ def check_squatted_system_directory(place):
         os.unlink(f'{path}/{name}')
     os.rmdir(path)
 
-    def forge():
+    def forge(path):
         os.mkdir(path, 0o755)
         write(f'{path}/aggregate', aggregate, 0o644)
-    as_user(STRANGER, forge)
+    as_user(STRANGER, lambda: forge(path))
     with meanwhile(STRANGER, lambda: lock(f'{path}/aggregate')):
         status, text, error = place.dump(user=VICTIM)
         serve.expect('a forged aggregate is read', (status, text), (3, ''))
         print(f'   {error.strip()}')
-        server = serve.Server(place, ('--mode', 'system'))
-        serve.expect('status', server.process.wait(serve.PATIENCE_S), 1)
+        # Other names are forged as well, and found by nobody.
+        as_user(STRANGER, lambda: forge(f'{path}.0'))
+        server = place.serve(mode='system')
         if path not in server.said():
             serve.fail(f'says {server.said()!r}')
-    # The user's own serves all the same.
-    place.serve(user=VICTIM)
-    load.go()
-    place.settled('by the user', load, user=VICTIM)
+        load.go()
+        for user in (None, VICTIM, STRANGER):
+            place.settled('under another name', load, user=user)
+        home = os.path.dirname(place.snapshot()['info']['path'])
+        st = os.stat(home)
+        serve.expect('owner and mode', (st.st_uid, stat.S_IMODE(st.st_mode)),
+                     (0, 0o755))
+        status, _, error = place.dump('--system', user=VICTIM)
+        serve.expect(f'asked for root\'s: {error}', status, 0)
+        # A second one of root meets the first.
+        second = serve.Server(place, ('--mode', 'system'))
+        serve.expect('status of a second one',
+                     second.process.wait(serve.PATIENCE_S), 1)
+        ends_unseen(place, server, VICTIM + 300)
+    # The name is free again, and nothing changes.
+    shutil.rmtree(path)
+    serve.expect('status', server.stop(), 0)
+    server = place.serve(mode='system')
+    serve.expect('home', os.path.dirname(place.snapshot()['info']['path']), home)
+    ends_unseen(place, server, VICTIM + 301)
     finish(load)
+
+
+def ends_unseen(place, server, user):
+    """A program of a new user ends before ttmemd looks: what it did counts."""
+    os.kill(server.pid, signal.SIGSTOP)
+    finish(place.run('alloc 0 dram 1 0x1000 1M\nfree 0 dram 1\nsync\n',
+                     user=user))
+    os.kill(server.pid, signal.SIGCONT)
+    place.sees('who ended unseen', lambda s: serve.expect(
+        'states', [(p['state'], p['objects']) for p in
+                   s.all('processes', uid=user)], [('exited', 0)]))
 
 
 def check_squatted_names_in_ones_own_directory(place):

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /*
- * "acknowledged" in each directory of ours: uuids of retired processes whose leaks
- * count no more, 32 hexadecimal digits in each line. Those that ttmemd has dropped
- * are dropped from it, too, whenever it is written.
+ * Writes the files "acknowledged": uuids of dead processes whose leaks count no more,
+ * 32 hexadecimal digits in each line; libttmem-reader reads them. A user's processes
+ * are in a file of the user's own directory. Root also acknowledges those of all users,
+ * in a file beside the aggregate of root's ttmemd, which everybody may read. Processes
+ * that ttmemd has dropped are dropped from a file whenever it is written.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,207 +23,256 @@
 
 #define FILE_NAME "acknowledged"
 #define NEW_NAME ".new.acknowledged"
-#define UUID_TEXT_SIZE 33u
+#define UUID_DIGITS 32u
 
-struct check_acked {
-	uint8_t (*ids)[16];
-	size_t len;
+/* One file to be written, and who goes there. */
+struct target {
+	const struct check_verdict *verdict;
+	const struct dump_own *own; /* NULL: of all users, by root */
+	int directory;
+	int lock; /* a descriptor that nobody else can have */
+	mode_t mode;
+	size_t acknowledged; /* processes */
 };
 
-static int id_add(struct check_acked *acked, const uint8_t id[16])
-{
-	uint8_t(*ids)[16] = realloc(acked->ids, (acked->len + 1) * 16);
-
-	if (!ids)
-		return -ENOMEM;
-	acked->ids = ids;
-	memcpy(ids[acked->len++], id, 16);
-	return 0;
-}
-
-static bool id_parse(const char *text, uint8_t ret_id[16])
-{
-	unsigned i, byte;
-
-	if (strspn(text, "0123456789abcdef") != 32)
-		return false;
-	for (i = 0; i < 16; i++) {
-		if (sscanf(text + 2 * (size_t)i, "%2x", &byte) != 1)
-			return false;
-		ret_id[i] = (uint8_t)byte;
-	}
-	return true;
-}
-
-/* Lines that are none are nobody's. */
-static int directory_read(void *context, const struct dump_own *own)
-{
-	int fd = openat(own->fd, FILE_NAME,
-		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char line[128];
-	uint8_t id[16];
-	int r = 0;
-
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	while (r == 0 && fgets(line, sizeof(line), file))
-		if (id_parse(line, id))
-			r = id_add(context, id);
-	fclose(file);
-	return r;
-}
-
-int check_acked_read(
-	const struct check_options *options, struct check_acked **ret_acked)
-{
-	struct check_acked *acked = calloc(1, sizeof(*acked));
-	const char *by;
-	int r;
-
-	if (!acked)
-		return -ENOMEM;
-	r = dump_own_each(dump_base_choose(options->where.dir, &by),
-		directory_read, acked);
-	if (r == -ENOMEM) {
-		check_acked_free(&acked);
-		return r;
-	}
-	*ret_acked = acked; /* without a directory nothing is acknowledged */
-	return 0;
-}
-
-void check_acked_free(struct check_acked **acked)
-{
-	if (*acked)
-		free((*acked)->ids);
-	free(*acked);
-	*acked = NULL;
-}
-
-bool check_acked_has(const struct check_acked *acked, const uint8_t uuid[16])
-{
-	size_t i;
-
-	for (i = 0; i < acked->len; i++)
-		if (memcmp(acked->ids[i], uuid, 16) == 0)
-			return true;
-	return false;
-}
-
-/* -- adding --------------------------------------------------------------------------- */
-
-static bool is_of_directory(const struct ttmem_snapshot *snapshot,
-	const struct ttmem_process_row *p, const struct dump_own *own)
-{
-	const struct ttmem_directory_row *d = ttmem_snapshot_directory(
-		snapshot, p->directory);
-
-	return d && d->device == own->device && d->inode == own->inode;
-}
-
-static void id_write(FILE *file, const uint8_t id[16])
+static const char *id_text(
+	const uint8_t id[16], char buffer[static UUID_DIGITS + 1])
 {
 	unsigned byte;
 
 	for (byte = 0; byte < 16; byte++)
-		fprintf(file, "%02x", id[byte]);
-	fputc('\n', file);
+		snprintf(buffer + 2 * (size_t)byte, 3, "%02x", id[byte]);
+	return buffer;
 }
 
-static bool process_is_there(
-	const struct ttmem_snapshot *snapshot, const uint8_t uuid[16])
+static bool is_acknowledged_now(
+	const struct check_verdict *verdict, uint64_t process)
 {
+	return verdict->marks[process] & CHECK_LEAKS &&
+		dump_process_is_retired(
+			ttmem_snapshot_process(verdict->snapshot, process));
+}
+
+static bool is_of_target(
+	const struct target *target, const struct ttmem_process_row *p)
+{
+	const struct ttmem_directory_row *d = ttmem_snapshot_directory(
+		target->verdict->snapshot, p->directory);
+
+	if (!target->own)
+		return true;
+	return d && d->device == target->own->device &&
+		d->inode == target->own->inode;
+}
+
+static bool line_is_of_some_process(
+	const struct ttmem_snapshot *snapshot, const char *line)
+{
+	char text[UUID_DIGITS + 1];
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++)
-		if (memcmp(ttmem_snapshot_process(snapshot, i)->uuid, uuid,
-			    16) == 0)
+		if (strncmp(line,
+			    id_text(ttmem_snapshot_process(snapshot, i)->uuid,
+				    text),
+			    UUID_DIGITS) == 0)
 			return true;
 	return false;
 }
 
-/* Whoever does not serve it has not dropped anything from it either. */
-static bool is_served(
-	const struct check_verdict *verdict, const struct dump_own *own)
+/*
+ * Whoever does not serve a directory has not dropped anything from it either. Root's
+ * file is for all directories.
+ */
+static bool is_served(const struct target *target)
 {
+	const struct check_verdict *verdict = target->verdict;
 	const struct ttmem_directory_row *d;
 	size_t i;
 
-	for (i = 0; verdict->worth.status == 0 &&
-		i < ttmem_snapshot_directories_len(verdict->snapshot);
+	if (verdict->worth.status != 0)
+		return false;
+	for (i = 0; i < ttmem_snapshot_directories_len(verdict->snapshot);
 		i++) {
 		d = ttmem_snapshot_directory(verdict->snapshot, i);
-		if (d->device == own->device && d->inode == own->inode)
+		if (target->own && d->device == target->own->device &&
+			d->inode == target->own->inode)
 			return d->state == TTMEM_DIRECTORY_SERVED;
+		if (!target->own && d->state != TTMEM_DIRECTORY_SERVED)
+			return false;
 	}
-	return false;
+	return !target->own;
 }
 
-static int ids_write(const struct check_verdict *verdict,
-	const struct dump_own *own, const struct check_acked *before,
-	FILE *file)
+/* Lines of the old file, but for those of processes that nobody knows any more. */
+static void lines_keep(const struct target *target, FILE *file)
 {
-	const struct ttmem_snapshot *snapshot = verdict->snapshot;
-	bool served = is_served(verdict, own);
+	int fd = openat(target->directory, FILE_NAME,
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	FILE *old = fd < 0 ? NULL : fdopen(fd, "r");
+	bool served = is_served(target);
+	char line[128];
+
+	if (!old) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while (fgets(line, sizeof(line), old))
+		if (strspn(line, "0123456789abcdef") == UUID_DIGITS &&
+			(!served ||
+				line_is_of_some_process(
+					target->verdict->snapshot, line)))
+			fprintf(file, "%.*s\n", (int)UUID_DIGITS, line);
+	fclose(old);
+}
+
+static int lines_write(struct target *target, FILE *file)
+{
+	const struct ttmem_snapshot *snapshot = target->verdict->snapshot;
 	const struct ttmem_process_row *p;
+	char text[UUID_DIGITS + 1];
 	size_t i;
 
-	for (i = 0; i < before->len; i++)
-		if (!served || process_is_there(snapshot, before->ids[i]))
-			id_write(file, before->ids[i]);
+	lines_keep(target, file);
 	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
 		p = ttmem_snapshot_process(snapshot, i);
-		if (verdict->marks[i] & CHECK_LEAKS &&
-			dump_process_is_retired(p) &&
-			is_of_directory(snapshot, p, own))
-			id_write(file, p->uuid);
+		if (!is_acknowledged_now(target->verdict, i) ||
+			!is_of_target(target, p))
+			continue;
+		fprintf(file, "%s\n", id_text(p->uuid, text));
+		target->acknowledged++;
 	}
 	return fflush(file) == 0 && !ferror(file) ? 0 : -errno;
 }
 
-/* Under the directory's lock; the name appears with all that is in it. */
-static int directory_write(void *context, const struct dump_own *own)
+/* Under the lock; the name appears with all that is in it. */
+static int target_write(struct target *target)
 {
-	struct check_acked before = { NULL, 0 };
+	int directory = target->directory, fd, r;
 	FILE *file = NULL;
-	int fd, r;
 
-	if (flock(own->fd, LOCK_EX) < 0)
+	if (flock(target->lock, LOCK_EX) < 0)
 		return -errno;
-	r = directory_read(&before, own);
-	unlinkat(own->fd, NEW_NAME, 0);
-	fd = openat(own->fd, NEW_NAME,
+	unlinkat(directory, NEW_NAME, 0);
+	fd = openat(directory, NEW_NAME,
 		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0)
+	if (fd >= 0 && fchmod(fd, target->mode) == 0)
 		file = fdopen(fd, "w");
-	if (r == 0)
-		r = file ? ids_write(context, own, &before, file) : -errno;
+	r = file ? lines_write(target, file) : -errno;
 	if (file)
 		fclose(file);
 	else if (fd >= 0)
 		close(fd);
-	if (r == 0 && renameat(own->fd, NEW_NAME, own->fd, FILE_NAME) < 0)
+	if (r == 0 && renameat(directory, NEW_NAME, directory, FILE_NAME) < 0)
 		r = -errno;
 	if (r < 0)
-		unlinkat(own->fd, NEW_NAME, 0);
-	free(before.ids);
-	flock(own->fd, LOCK_UN);
+		unlinkat(directory, NEW_NAME, 0);
+	flock(target->lock, LOCK_UN);
 	return r;
 }
 
-int check_acked_add(struct check_verdict *verdict)
+struct adding {
+	const struct check_verdict *verdict;
+	size_t acknowledged;
+};
+
+static int own_write(void *context, const struct dump_own *own)
 {
+	struct adding *adding = context;
+	struct target target = {
+		.verdict = adding->verdict,
+		.own = own,
+		.directory = own->fd,
+		.lock = own->fd,
+		.mode = 0600,
+	};
+	int r = target_write(&target);
+
+	adding->acknowledged += target.acknowledged;
+	return r;
+}
+
+/* The directory of the aggregate, if it is that of root's ttmemd; or -ENOENT. */
+static int system_directory_open(const struct ttmem_info_row *info)
+{
+	const char *slash = info->path ? strrchr(info->path, '/') : NULL;
+	char path[DUMP_PLACE_SIZE * 2];
+	struct stat st;
+	int fd;
+
+	if (info->mode != TTMEM_MODE_SYSTEM || !slash ||
+		(size_t)(slash - info->path) >= sizeof(path))
+		return -ENOENT;
+	memcpy(path, info->path, (size_t)(slash - info->path));
+	path[slash - info->path] = '\0';
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && st.st_uid == 0 &&
+		!(st.st_mode & (S_IWGRP | S_IWOTH)))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* Everybody can open and so lock that directory, but not ttmemd's lock file. */
+static int system_write(struct adding *adding, int directory)
+{
+	struct target target = {
+		.verdict = adding->verdict,
+		.directory = directory,
+		.mode = 0644,
+	};
+	int r;
+
+	target.lock = openat(
+		directory, "ttmemd.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (target.lock < 0)
+		return -errno;
+	r = target_write(&target);
+	close(target.lock);
+	adding->acknowledged += target.acknowledged;
+	return r;
+}
+
+static int roots_write(struct adding *adding)
+{
+	int directory, r;
+
+	if (geteuid() != 0)
+		return 0;
+	directory = system_directory_open(
+		ttmem_snapshot_info(adding->verdict->snapshot));
+	if (directory < 0)
+		return directory == -ENOENT ? 0 : directory;
+	r = system_write(adding, directory);
+	close(directory);
+	return r;
+}
+
+int check_acked_add(const struct check_verdict *verdict)
+{
+	struct adding adding = { verdict, 0 };
+	size_t wanted = 0, i;
 	const char *by;
 	int r = dump_own_each(
-		dump_base_choose(verdict->options->where.dir, &by),
-		directory_write, verdict);
+		dump_base_choose(verdict->options->where.dir, &by), own_write,
+		&adding);
 
 	if (r == 0)
+		r = roots_write(&adding);
+	if (r < 0) {
+		ttm_error("cannot acknowledge: %s", strerror(-r));
+		return TTM_EXIT_FAILURE;
+	}
+	for (i = 0; i < ttmem_snapshot_processes_len(verdict->snapshot); i++)
+		wanted += is_acknowledged_now(verdict, i);
+	if (adding.acknowledged >= wanted)
 		return 0;
-	ttm_error("cannot acknowledge: %s", strerror(-r));
+	ttm_error("%zu %s not acknowledged: only the owner and root can",
+		wanted - adding.acknowledged,
+		wanted - adding.acknowledged == 1 ? "process is" :
+						    "processes are");
 	return TTM_EXIT_FAILURE;
 }

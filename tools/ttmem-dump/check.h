@@ -47,6 +47,8 @@ struct check_options {
 	const char *ttmemd; /* run: the program */
 	uint64_t settle_ns; /* unknown: not given */
 	uint64_t wait_pid;  /* 0: none */
+	uint64_t user;      /* unknown: not given */
+	bool all_users;
 	bool all_kinds;
 	bool generate;
 	bool strict;
@@ -99,9 +101,10 @@ struct check_sum {
 
 /* What is known of a process, by its index. */
 enum check_mark {
-	CHECK_OURS = 1,
+	CHECK_OURS = 1, /* it counts */
 	CHECK_ACKED = 2,
 	CHECK_LEAKS = 4,
+	CHECK_FOREIGN = 8, /* another user's: listed, and does not count */
 };
 
 struct check_verdict {
@@ -110,8 +113,9 @@ struct check_verdict {
 	struct check_scope scope;
 	struct ttmem_snapshot *snapshot; /* NULL: none */
 	struct dump_worth worth;
-	struct dump_groups leaks;  /* that count */
-	struct dump_groups others; /* that do not: kind or class is no error */
+	struct dump_groups leaks;   /* that count */
+	struct dump_groups others;  /* that do not: kind or class is no error */
+	struct dump_groups foreign; /* that do not: they are other users' */
 	uint8_t *marks; /* enum check_mark, by index of the process */
 	struct check_sum suppressed;
 	struct check_sum acknowledged;
@@ -203,14 +207,10 @@ int check_baseline_write(const char *path, const struct check_verdict *verdict);
 
 /* -- acknowledged retirements ---------------------------------------------------------- */
 
-struct check_acked;
-
-/* Of our directories under the base directory. Returns 0 or -ENOMEM. */
-int check_acked_read(
-	const struct check_options *options, struct check_acked **ret_acked);
-void check_acked_free(struct check_acked **acked);
-bool check_acked_has(const struct check_acked *acked, const uint8_t uuid[16]);
-/* Adds the retired owners of leaks. Returns 0 or TTM_EXIT_FAILURE, told. */
-int check_acked_add(struct check_verdict *verdict);
+/*
+ * Adds the dead owners of leaks. Returns 0 or TTM_EXIT_FAILURE, told; also if some
+ * belong to other users and the caller is not root.
+ */
+int check_acked_add(const struct check_verdict *verdict);
 
 #endif

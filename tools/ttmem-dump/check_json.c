@@ -173,6 +173,7 @@ void check_write_json(const struct check_verdict *verdict, FILE *file)
 	member(file, "devices", verdict->devices);
 	records_write(verdict, "leaks", &verdict->leaks, file);
 	records_write(verdict, "not_counted", &verdict->others, file);
+	records_write(verdict, "other_users", &verdict->foreign, file);
 	sum_write(file, "suppressed", &verdict->suppressed);
 	sum_write(file, "known", &verdict->known);
 	sum_write(file, "acknowledged", &verdict->acknowledged);

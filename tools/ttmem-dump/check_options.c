@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <pwd.h>
 #include <string.h>
 
 #include "check.h"
@@ -17,6 +18,7 @@
 enum {
 	OPTION_ACK = DUMP_OPTION_OWN,
 	OPTION_ALL_KINDS,
+	OPTION_ALL_USERS,
 	OPTION_BASELINE,
 	OPTION_BYTES,
 	OPTION_ERRORS_FOR,
@@ -33,6 +35,7 @@ enum {
 	OPTION_SUPPRESSIONS,
 	OPTION_TTMEMD,
 	OPTION_UPDATE_BASELINE,
+	OPTION_USER,
 	OPTION_WAIT_PID,
 };
 
@@ -40,6 +43,7 @@ enum {
 #define OPTIONS_BOTH \
 	{ "ack", no_argument, NULL, OPTION_ACK }, \
 	{ "all-kinds", no_argument, NULL, OPTION_ALL_KINDS }, \
+	{ "all-users", no_argument, NULL, OPTION_ALL_USERS }, \
 	{ "baseline", required_argument, NULL, OPTION_BASELINE }, \
 	{ "bytes", no_argument, NULL, OPTION_BYTES }, \
 	{ "device", required_argument, NULL, DUMP_OPTION_DEVICE }, \
@@ -65,6 +69,7 @@ static const struct option check_known[] = {
 	{ "from", required_argument, NULL, DUMP_OPTION_FROM },
 	{ "pid", required_argument, NULL, DUMP_OPTION_PID },
 	{ "system", no_argument, NULL, DUMP_OPTION_SYSTEM },
+	{ "user", required_argument, NULL, OPTION_USER },
 	{ "wait-pid", required_argument, NULL, OPTION_WAIT_PID },
 	DUMP_OPTIONS_END,
 };
@@ -87,7 +92,9 @@ static const struct option run_known[] = {
 	"  --since MARK          only what was allocated after the mark of that text\n" \
 	"  --device SEL,..       only there: 0, 2-3, asic:HEX or pci:BDF\n" \
 	"  --scope PATTERN       only objects of scopes like 'ttnn.*'\n" \
-	"  --ack                 count what retired processes left for the last time\n" \
+	"  --all-users           leaks of other users, too (default for root)\n" \
+	"  --ack                 report leaks of exited processes once more, then ignore\n" \
+	"                        them; root does so for all users\n" \
 	"Limits, for each device:\n" \
 	"  --max KIND=SIZE       bytes that are there\n" \
 	"  --max-peak KIND=SIZE  bytes that were there at once\n" \
@@ -110,6 +117,7 @@ static const char check_help[] =
 	"  --from FILE           recorded JSON lines instead, the last one; - is stdin\n"
 	"  --system              what root's ttmemd knows\n"
 	"  --pid P,..            only what these processes left\n"
+	"  --user USER           only leaks of that user, by name or number\n"
 	"When:\n"
 	"  --settle SEC          leaks may go away for so long (default: 0)\n"
 	"  --wait-pid P          after that process has ended\n"
@@ -177,6 +185,18 @@ static uint64_t settle_parse(const char *value)
 	return (uint64_t)(seconds * 1e9);
 }
 
+static uint64_t user_parse(const char *value)
+{
+	const struct passwd *user = getpwnam(value);
+	uint64_t uid;
+
+	if (user)
+		return user->pw_uid;
+	if (ttm_number_parse(value, &uid) < 0 || uid >= UINT32_MAX)
+		ttm_error_usage("--user: no such user: %s", value);
+	return uid;
+}
+
 static void format_take(struct check_options *options, const char *value)
 {
 	if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
@@ -200,6 +220,9 @@ static void flag_take(struct check_options *options, int option)
 		break;
 	case OPTION_ALL_KINDS:
 		options->all_kinds = true;
+		break;
+	case OPTION_ALL_USERS:
+		options->all_users = true;
 		break;
 	case OPTION_BYTES:
 		options->exact = true;
@@ -256,6 +279,9 @@ static void option_take(struct check_options *options, int option)
 	case OPTION_TTMEMD:
 		options->ttmemd = dump_option_file("ttmemd", optarg);
 		break;
+	case OPTION_USER:
+		options->user = user_parse(optarg);
+		break;
 	case OPTION_WAIT_PID:
 		options->wait_pid = dump_option_number(
 			"wait-pid", optarg, 1, INT32_MAX);
@@ -287,6 +313,8 @@ static void together_check(const struct check_options *options)
 		ttm_error_usage("--update-baseline needs --baseline");
 	if (options->strict && !options->suppressions_len)
 		ttm_error_usage("--strict-suppressions needs --suppressions");
+	if (options->all_users && options->user != TTMEM_UNKNOWN)
+		ttm_error_usage("--all-users or --user, not both");
 	if (options->generate && options->json)
 		ttm_error_usage("--gen-suppressions is text");
 	if (options->where.from &&
@@ -307,6 +335,7 @@ void check_options_parse(
 	options->errors_for = 1u << TTMEM_CLASS_ORPHANED |
 		1u << TTMEM_CLASS_LIVE;
 	options->settle_ns = TTMEM_UNKNOWN;
+	options->user = TTMEM_UNKNOWN;
 	while ((option = ttm_option_next(
 			argc, argv, is_run ? "+o:" : "o:", known)) != -1)
 		if (!dump_option_take(option, is_run ? run_help : check_help,

@@ -94,6 +94,8 @@ void check_write_text(const struct check_verdict *verdict, FILE *file)
 	records_write(verdict, &verdict->leaks, "leak", LEAKS_MAX, file);
 	records_write(
 		verdict, &verdict->others, "not counted", OTHERS_MAX, file);
+	records_write(
+		verdict, &verdict->foreign, "another user's", OTHERS_MAX, file);
 	if (verdict->options->generate)
 		generated_write(verdict, file);
 	suppressions_write(verdict, file);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/text.h"
 #include "common/value.h"
@@ -17,6 +18,7 @@ struct gaps {
 	const struct ttmem_snapshot
 		*before;       /* NULL: all that is there is new */
 	const uint8_t *run_id; /* NULL: everybody */
+	uint64_t uid;          /* unknown: everybody */
 	dump_gap_tell *tell;
 	void *context;
 	uint64_t len;
@@ -58,9 +60,21 @@ static bool is_more(uint64_t now, uint64_t before)
 	return is_some(now) && number(now) > number(before);
 }
 
-static bool is_ours(const struct gaps *gaps, const uint8_t run_id[16])
+bool dump_is_users(const struct ttmem_snapshot *snapshot, uint64_t directory,
+	uint64_t owner, uint64_t uid)
 {
-	return !gaps->run_id || memcmp(gaps->run_id, run_id, 16) == 0;
+	const struct ttmem_directory_row *d = ttmem_snapshot_directory(
+		snapshot, directory);
+
+	return uid == TTMEM_UNKNOWN || owner == uid ||
+		(uid == geteuid() && d && d->own == 1);
+}
+
+static bool is_ours(const struct gaps *gaps, const uint8_t run_id[16],
+	uint64_t directory, uint64_t owner)
+{
+	return (!gaps->run_id || memcmp(gaps->run_id, run_id, 16) == 0) &&
+		dump_is_users(gaps->snapshot, directory, owner, gaps->uid);
 }
 
 static const struct ttmem_directory_row *directory_before(
@@ -88,7 +102,8 @@ static void directories_look(struct gaps *gaps)
 
 	for (i = 0; i < ttmem_snapshot_directories_len(gaps->snapshot); i++) {
 		d = ttmem_snapshot_directory(gaps->snapshot, i);
-		if (gaps->run_id && d->own == 0)
+		if ((gaps->run_id && d->own == 0) ||
+			!dump_is_users(gaps->snapshot, i, d->uid, gaps->uid))
 			continue;
 		b = directory_before(gaps, d);
 		escaped(d->path, path);
@@ -131,7 +146,7 @@ static void processes_look(struct gaps *gaps)
 
 	for (i = 0; i < ttmem_snapshot_processes_len(gaps->snapshot); i++) {
 		p = ttmem_snapshot_process(gaps->snapshot, i);
-		if (!is_ours(gaps, p->run_id))
+		if (!is_ours(gaps, p->run_id, p->directory, p->uid))
 			continue;
 		events = 0;
 		bytes = 0;
@@ -159,21 +174,26 @@ static void files_look(struct gaps *gaps)
 {
 	const struct ttmem_quarantined_row *q;
 	const struct ttmem_untracked_row *u;
+	const struct ttmem_directory_row *d;
 	char name[NAME_SIZE], reason[NAME_SIZE];
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_quarantine_len(gaps->snapshot); i++) {
 		q = ttmem_snapshot_quarantined(gaps->snapshot, i);
-		if (gaps->before &&
-			q->time_ns <
-				ttmem_snapshot_info(gaps->before)->monotonic_ns)
+		if ((gaps->before &&
+			    q->time_ns < ttmem_snapshot_info(gaps->before)
+						 ->monotonic_ns) ||
+			!dump_is_users(gaps->snapshot, q->directory, q->uid,
+				gaps->uid))
 			continue;
 		gap_add(gaps, "%s: quarantined: %s", escaped(q->name, name),
 			escaped(q->reason, reason));
 	}
 	for (i = 0; i < ttmem_snapshot_untracked_len(gaps->snapshot); i++) {
 		u = ttmem_snapshot_untracked(gaps->snapshot, i);
-		if (!is_ours(gaps, u->run_id))
+		d = ttmem_snapshot_directory(gaps->snapshot, u->directory);
+		if (!is_ours(gaps, u->run_id, u->directory,
+			    d ? d->uid : gaps->uid))
 			continue;
 		gap_add(gaps, "pid %llu%s could not be tracked: %s",
 			number(u->pid), u->alive == 0 ? " (gone)" : "",
@@ -219,9 +239,9 @@ static void health_look(struct gaps *gaps)
 
 uint64_t dump_gaps_of_run(const struct ttmem_snapshot *snapshot,
 	const struct ttmem_snapshot *before, const uint8_t run_id[16],
-	dump_gap_tell *tell, void *context)
+	uint64_t uid, dump_gap_tell *tell, void *context)
 {
-	struct gaps gaps = { snapshot, before, run_id, tell, context, 0 };
+	struct gaps gaps = { snapshot, before, run_id, uid, tell, context, 0 };
 
 	directories_look(&gaps);
 	processes_look(&gaps);
@@ -233,5 +253,6 @@ uint64_t dump_gaps_of_run(const struct ttmem_snapshot *snapshot,
 uint64_t dump_gaps(const struct ttmem_snapshot *snapshot, dump_gap_tell *tell,
 	void *context)
 {
-	return dump_gaps_of_run(snapshot, NULL, NULL, tell, context);
+	return dump_gaps_of_run(
+		snapshot, NULL, NULL, TTMEM_UNKNOWN, tell, context);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "clock.h"
@@ -86,14 +87,18 @@ static bool object_is_asked(const struct judging *judging,
 {
 	size_t len = ttmem_snapshot_processes_len(judging->verdict->snapshot);
 
-	*ret_marks = object->process < len ?
-		judging->verdict->marks[object->process] :
-		judging->verdict->scope.run_id ? 0 :
-						 CHECK_OURS;
+	if (object->process < len)
+		*ret_marks = judging->verdict->marks[object->process];
+	else
+		*ret_marks = judging->verdict->scope.run_id ||
+				judging->verdict->options->user !=
+					TTMEM_UNKNOWN ?
+			0 :
+			CHECK_OURS;
 	if (judging->since_ns != TTMEM_UNKNOWN &&
 		object->allocated_ns <= judging->since_ns)
 		return false;
-	return *ret_marks & CHECK_OURS;
+	return *ret_marks & (CHECK_OURS | CHECK_FOREIGN);
 }
 
 /* A class that is not known may be any. */
@@ -115,6 +120,7 @@ static bool wants_leak(void *context, const struct ttmem_object_row *object)
 	unsigned marks;
 
 	if (!object_is_asked(judging, object, &marks) ||
+		!(marks & CHECK_OURS) ||
 		!object_is_error(verdict->options, object))
 		return false;
 	if (marks & CHECK_ACKED) {
@@ -144,35 +150,57 @@ static bool wants_other(void *context, const struct ttmem_object_row *object)
 	const struct judging *judging = context;
 	unsigned marks;
 
-	return object_is_asked(judging, object, &marks) &&
+	return object_is_asked(judging, object, &marks) && marks & CHECK_OURS &&
 		!(marks & CHECK_ACKED) &&
 		!object_is_error(judging->verdict->options, object);
 }
 
+static bool wants_foreign(void *context, const struct ttmem_object_row *object)
+{
+	const struct judging *judging = context;
+	unsigned marks;
+
+	return object_is_asked(judging, object, &marks) &&
+		marks & CHECK_FOREIGN && !(marks & CHECK_ACKED) &&
+		object_is_error(judging->verdict->options, object);
+}
+
 /* -- preparing --------------------------------------------------------------------------- */
 
-static int processes_mark(struct judging *judging)
+/*
+ * The user whose processes count; unknown: all users'. Who made a recording is not
+ * known.
+ */
+static uint64_t user_judged(const struct check_options *options)
+{
+	if (options->user != TTMEM_UNKNOWN)
+		return options->user;
+	if (options->all_users || options->where.from || geteuid() == 0)
+		return TTMEM_UNKNOWN;
+	return geteuid();
+}
+
+static void processes_mark(struct judging *judging)
 {
 	struct check_verdict *verdict = judging->verdict;
 	size_t len = ttmem_snapshot_processes_len(verdict->snapshot), i;
+	uint64_t user = user_judged(verdict->options);
 	const struct ttmem_process_row *p;
-	struct check_acked *acked = NULL;
 
-	if (!verdict->options->where.from &&
-		check_acked_read(verdict->options, &acked) < 0)
-		return -ENOMEM;
 	for (i = 0; i < len; i++) {
 		p = ttmem_snapshot_process(verdict->snapshot, i);
 		if (!check_is_of_run(&verdict->scope, verdict->snapshot, i) ||
 			!dump_selection_has_process(&judging->selection, i))
 			continue;
-		verdict->marks[i] = CHECK_OURS;
-		verdict->processes++;
-		if (acked && check_acked_has(acked, p->uuid))
+		if (dump_is_users(
+			    verdict->snapshot, p->directory, p->uid, user)) {
+			verdict->marks[i] = CHECK_OURS;
+			verdict->processes++;
+		} else if (verdict->options->user == TTMEM_UNKNOWN)
+			verdict->marks[i] = CHECK_FOREIGN;
+		if (p->acknowledged == 1)
 			verdict->marks[i] |= CHECK_ACKED;
 	}
-	check_acked_free(&acked);
-	return 0;
 }
 
 /* Of a longer text, so much is kept, less a character that was cut. */
@@ -233,7 +261,8 @@ static void gaps_find(struct check_verdict *verdict)
 		verdict->snapshot);
 
 	dump_gaps_of_run(verdict->snapshot, verdict->scope.before,
-		verdict->scope.run_id, gap_add, &verdict->gaps);
+		verdict->scope.run_id, user_judged(verdict->options), gap_add,
+		&verdict->gaps);
 	if (info->objects_listed != 1)
 		check_lines_add(&verdict->missing, "objects are not listed");
 	else if (info->objects_consistent == 0)
@@ -254,17 +283,18 @@ static int snapshot_judge(struct judging *judging)
 		ttmem_snapshot_processes_len(verdict->snapshot) + 1, 1);
 	judging->devices = calloc(
 		ttmem_snapshot_devices_len(verdict->snapshot) + 1, 1);
-	r = verdict->marks && judging->devices ? 0 : -ENOMEM;
-	if (r == 0)
-		r = processes_mark(judging);
-	if (r < 0)
-		return r;
+	if (!verdict->marks || !judging->devices)
+		return -ENOMEM;
+	processes_mark(judging);
 	since_find(judging);
 	r = dump_groups_make(&judging->selection, RECORD_KEYS, wants_leak,
 		judging, &verdict->leaks);
 	if (r == 0)
 		r = dump_groups_make(&judging->selection, RECORD_KEYS,
 			wants_other, judging, &verdict->others);
+	if (r == 0)
+		r = dump_groups_make(&judging->selection, RECORD_KEYS,
+			wants_foreign, judging, &verdict->foreign);
 	if (r == 0)
 		r = check_limits(verdict, &judging->selection);
 	leaks_count(judging);
@@ -367,6 +397,7 @@ void check_verdict_free(struct check_verdict *verdict)
 	ttmem_snapshot_free(&verdict->snapshot);
 	dump_groups_free(&verdict->leaks);
 	dump_groups_free(&verdict->others);
+	dump_groups_free(&verdict->foreign);
 	free(verdict->marks);
 	lines_free(&verdict->missing);
 	lines_free(&verdict->gaps);

@@ -14,7 +14,7 @@ static const char *const figure_titles[TTMEM_FIGURES] = { "DRAM", "L1",
 	"SYSTEM", "L1_SMALL", "TRACE", "CB", "KERNEL_APP", "KERNEL_FABRIC",
 	"KERNEL_DISP" };
 
-/* Of those that are gone, only those that left something. */
+/* Dead processes are listed if they left something that is not acknowledged. */
 static bool process_is_listed(
 	const struct dump_report *report, size_t index, bool retired)
 {
@@ -24,7 +24,9 @@ static bool process_is_listed(
 	if (!dump_selection_has_process(&report->selection, index) ||
 		dump_process_is_retired(p) != retired)
 		return false;
-	return !retired || p->objects || p->unlisted || p->in_flight;
+	if (!retired || p->in_flight)
+		return true;
+	return (p->objects || p->unlisted) && p->acknowledged != 1;
 }
 
 /* Columns of zeros only would push the command off the screen. */
@@ -170,18 +172,26 @@ static void retired_add(const struct dump_report *report, uint32_t used,
 
 int dump_text_retired(const struct dump_report *report)
 {
-	size_t len = processes_count(report, true), all = 0, i;
+	size_t len = processes_count(report, true), all = 0, acked = 0, i;
+	const struct ttmem_process_row *p;
 	struct dump_table table;
+	char note[64] = "";
 	uint32_t used;
 
-	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
-		all += dump_selection_has_process(&report->selection, i) &&
-			dump_process_is_retired(
-				ttmem_snapshot_process(report->snapshot, i));
+	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++) {
+		p = ttmem_snapshot_process(report->snapshot, i);
+		if (!dump_selection_has_process(&report->selection, i) ||
+			!dump_process_is_retired(p))
+			continue;
+		all++;
+		acked += p->acknowledged == 1;
+	}
 	if (all == 0)
 		return 0;
-	dump_title(
-		report, "Retired processes: %zu, %zu left something", all, len);
+	if (acked)
+		snprintf(note, sizeof(note), ", %zu acknowledged", acked);
+	dump_title(report, "Retired processes: %zu, %zu left something%s", all,
+		len, note);
 	if (len == 0)
 		return 0;
 	memset(&table, 0, sizeof(table));

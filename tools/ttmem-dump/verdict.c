@@ -108,6 +108,7 @@ void check_summarise(struct check_verdict *verdict)
 {
 	bool doubt = verdict->worth.status || verdict->missing.len ||
 		verdict->gaps.len || !verdict->snapshot;
+	struct check_sum foreign;
 
 	status_find(verdict);
 	verdict->summary[0] = '\0';
@@ -133,6 +134,9 @@ void check_summarise(struct check_verdict *verdict)
 	excused_add(verdict, &verdict->suppressed, "suppressed");
 	excused_add(verdict, &verdict->known, "in the baseline");
 	excused_add(verdict, &verdict->acknowledged, "acknowledged");
+	foreign.bytes = verdict->foreign.bytes;
+	foreign.objects = verdict->foreign.objects;
+	excused_add(verdict, &foreign, "of other users");
 }
 
 /* -- records ------------------------------------------------------------------------------ */

@@ -89,7 +89,8 @@ static bool is_retired(const struct top_row *row)
 
 static enum top_row_state state_of(const struct ttmem_process_row *p)
 {
-	bool leak = p->objects != 0 || p->unlisted != 0;
+	bool leak = (p->objects != 0 || p->unlisted != 0) &&
+		p->acknowledged != 1;
 
 	switch (p->state) {
 	case TTMEM_PROCESS_REPORTING:
