@@ -34,21 +34,34 @@ static int scope_compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One line for each scope: a second one would never be used. */
+/*
+ * One line for each scope: a second one would never be used. There is none for leaks
+ * without a scope: it would suppress all of them, those of tomorrow too.
+ */
 static void generated_write(const struct check_verdict *verdict, FILE *file)
 {
-	size_t len = verdict->leaks.len, i;
-	const char **scopes = malloc((len + 1) * sizeof(*scopes));
+	size_t len = 0, i;
+	const char **scopes = malloc(
+		(verdict->leaks.len + 1) * sizeof(*scopes));
+	const char *scope;
+	bool without = false;
 
-	for (i = 0; scopes && i < len; i++)
-		scopes[i] = verdict->leaks.groups[i].scope ?
-			verdict->leaks.groups[i].scope :
-			"";
+	for (i = 0; scopes && i < verdict->leaks.len; i++) {
+		scope = verdict->leaks.groups[i].scope;
+		if (scope && *scope)
+			scopes[len++] = scope;
+		else
+			without = true;
+	}
 	if (scopes)
 		qsort(scopes, len, sizeof(*scopes), scope_compare);
 	for (i = 0; scopes && i < len; i++)
 		if (i == 0 || strcmp(scopes[i], scopes[i - 1]) != 0)
 			suppression_write(file, scopes[i]);
+	if (without)
+		fputs("# no suppression for leaks without a scope: allocate "
+		      "in a scope, or add process:NAME or kind:KIND\n",
+			file);
 	free(scopes);
 }
 
