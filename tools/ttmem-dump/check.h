@@ -123,6 +123,9 @@ struct check_verdict {
 	struct check_lines missing;  /* there are no data: 3 */
 	struct check_lines gaps;     /* they are incomplete: 4 */
 	struct check_lines exceeded; /* limits: 5 */
+	struct check_lines notes;    /* do not change the status */
+	uint64_t unknown_frees;      /* of the processes that are judged */
+	uint64_t unknown_freers;     /* processes that made them */
 	int status;                  /* enum ttm_exit */
 	char summary[CHECK_SUMMARY_SIZE];
 };

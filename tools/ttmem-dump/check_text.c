@@ -110,6 +110,7 @@ void check_write_text(const struct check_verdict *verdict, FILE *file)
 	if (verdict->options->generate)
 		generated_write(verdict, file);
 	suppressions_write(verdict, file);
+	lines_write(verdict, &verdict->notes, "note", file);
 	lines_write(verdict, &verdict->exceeded, "limit exceeded", file);
 	lines_write(verdict, &verdict->gaps, "incomplete", file);
 	lines_write(verdict, &verdict->missing, "no data", file);
@@ -137,13 +138,13 @@ static void annotation_write(
 	fputc('\n', file);
 }
 
-static void annotations_write(
-	FILE *file, const char *title, const struct check_lines *lines)
+static void annotations_write(FILE *file, const char *level, const char *title,
+	const struct check_lines *lines)
 {
 	size_t i;
 
 	for (i = 0; i < lines->len; i++)
-		annotation_write(file, "error", title, lines->lines[i]);
+		annotation_write(file, level, title, lines->lines[i]);
 }
 
 static void unused_annotate(const struct check_verdict *verdict, FILE *file)
@@ -170,9 +171,9 @@ void check_write_github(const struct check_verdict *verdict, FILE *file)
 	if (verdict->worth.status)
 		annotation_write(
 			file, "error", "ttmem no data", verdict->worth.reason);
-	annotations_write(file, "ttmem no data", &verdict->missing);
-	annotations_write(file, "ttmem incomplete", &verdict->gaps);
-	annotations_write(file, "ttmem limit", &verdict->exceeded);
+	annotations_write(file, "error", "ttmem no data", &verdict->missing);
+	annotations_write(file, "error", "ttmem incomplete", &verdict->gaps);
+	annotations_write(file, "error", "ttmem limit", &verdict->exceeded);
 	for (i = 0; i < verdict->leaks.len && i < ANNOTATIONS_MAX; i++)
 		annotation_write(file, "error", "ttmem leak",
 			check_record_text(
@@ -182,5 +183,6 @@ void check_write_github(const struct check_verdict *verdict, FILE *file)
 			verdict->leaks.len - ANNOTATIONS_MAX);
 		annotation_write(file, "error", "ttmem leak", text);
 	}
+	annotations_write(file, "warning", "ttmem note", &verdict->notes);
 	unused_annotate(verdict, file);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "clock.h"
 #include "common/error.h"
 #include "common/text.h"
+#include "common/value.h"
 #include "complete.h"
+#include "render.h"
 
 #define RECORD_KEYS                                                            \
 	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
@@ -227,6 +230,34 @@ static void leaks_count(struct judging *judging)
 	}
 }
 
+/*
+ * Frees that matched no object: a second free, or one with another kind or device. What
+ * they were meant to free is listed as a leak if it is still there.
+ */
+static void frees_note(struct check_verdict *verdict)
+{
+	size_t len = ttmem_snapshot_processes_len(verdict->snapshot), i;
+	const struct ttmem_process_row *p;
+	char name[DUMP_NAME_SIZE];
+	uint64_t frees;
+
+	for (i = 0; i < len; i++) {
+		p = ttmem_snapshot_process(verdict->snapshot, i);
+		frees = ttm_value_or_0(
+			p->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN]);
+		if (frees == 0 || !(verdict->marks[i] & CHECK_OURS) ||
+			verdict->marks[i] & CHECK_ACKED)
+			continue;
+		verdict->unknown_frees += frees;
+		verdict->unknown_freers++;
+		check_lines_add(&verdict->notes,
+			"%" PRIu64 " %s no object (freed twice, or of another "
+			"kind or device): process %s",
+			frees, frees == 1 ? "free matches" : "frees match",
+			dump_process_name(verdict->snapshot, i, name));
+	}
+}
+
 static void gaps_find(struct check_verdict *verdict)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(
@@ -268,6 +299,7 @@ static int snapshot_judge(struct judging *judging)
 	if (r == 0)
 		r = check_limits(verdict, &judging->selection);
 	leaks_count(judging);
+	frees_note(verdict);
 	gaps_find(verdict);
 	check_absent(verdict);
 	if (verdict->excuses->baseline)
@@ -354,7 +386,7 @@ int check_judge(const struct check_options *options,
 		free(judging.devices);
 	}
 	if (r < 0 || ret_verdict->missing.failed || ret_verdict->gaps.failed ||
-		ret_verdict->exceeded.failed) {
+		ret_verdict->exceeded.failed || ret_verdict->notes.failed) {
 		ttm_error("%s", strerror(ENOMEM));
 		return TTM_EXIT_FAILURE;
 	}
@@ -371,5 +403,6 @@ void check_verdict_free(struct check_verdict *verdict)
 	lines_free(&verdict->missing);
 	lines_free(&verdict->gaps);
 	lines_free(&verdict->exceeded);
+	lines_free(&verdict->notes);
 	memset(verdict, 0, sizeof(*verdict));
 }
