@@ -82,6 +82,7 @@ struct check_scope {
 	const uint8_t *run_id; /* 16 bytes; NULL: all processes */
 	const struct ttmem_snapshot *before;
 	bool is_run; /* somebody must have reported */
+	bool alone;  /* ttmemd is the run's own: nobody restarts it */
 	bool behind; /* ttmemd does not know yet of all that have ended */
 };
 
@@ -142,10 +143,15 @@ int check_judge(const struct check_options *options,
 	struct dump_source *source, struct check_verdict *ret_verdict);
 void check_verdict_free(struct check_verdict *verdict);
 
-/* Judges until it is clean, or --settle has passed. As above. */
+/*
+ * Waits until ttmemd knows what holds now, also for one that restarts, then judges
+ * until all is well or --settle has passed. `base` is the base directory; NULL: the
+ * source is a file. `is_told_to_end` (NULL: never) ends the waits. As above.
+ */
 int check_settle(const struct check_options *options,
 	struct check_excuses *excuses, const struct check_scope *scope,
-	struct dump_source *source, struct check_verdict *ret_verdict);
+	struct dump_source *source, const char *base,
+	bool (*is_told_to_end)(void), struct check_verdict *ret_verdict);
 
 /* The texts behind a verdict: status and summary, from all the rest. */
 void check_summarise(struct check_verdict *verdict);

@@ -133,19 +133,21 @@ static bool is_told_to_end(void)
 
 static int run_check(struct run *run, bool left)
 {
-	struct check_scope scope = { checked_id(run), run->before, true,
-		false };
+	struct check_scope scope = {
+		.run_id = checked_id(run),
+		.before = run->before,
+		.is_run = true,
+		.alone = run->guard.directory[0] != '\0',
+	};
 	struct check_verdict verdict;
 	int status;
 
 	if (left)
 		ttm_error("descendants of the command are still running");
-	scope.behind = !dump_catch_up(
-		run->source, run->base, scope.run_id, is_told_to_end);
 	/* What still runs has had its time. */
 	run->options.settle_ns = 0;
-	status = check_settle(
-		&run->options, &run->excuses, &scope, run->source, &verdict);
+	status = check_settle(&run->options, &run->excuses, &scope, run->source,
+		run->base, is_told_to_end, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);
 	else
