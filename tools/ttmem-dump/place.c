@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -170,6 +172,66 @@ int dump_own_each(const char *base, dump_own_visit *visit, void *context)
 		return search.base_fd;
 	r = dump_names_each(search.base_fd, own_visit, &search);
 	close(search.base_fd);
+	return r;
+}
+
+/* False: of somebody else, or not there. */
+static bool own_is(int base, const char *name)
+{
+	struct stat st;
+
+	return fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+		!(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+struct suffix_search {
+	int base;
+	const char *prefix;
+};
+
+static int suffix_visit(void *context, const char *name)
+{
+	const struct suffix_search *search = context;
+
+	return strncmp(name, search->prefix, strlen(search->prefix)) == 0 &&
+		own_is(search->base, name);
+}
+
+static int own_make(int base)
+{
+	char name[64], suffixed[96];
+	struct suffix_search search = { base, suffixed };
+	unsigned long long number;
+
+	snprintf(name, sizeof(name), USER_PREFIX "%u", geteuid());
+	if (mkdirat(base, name, 0700) == 0)
+		return fchmodat(base, name, 0700, 0) < 0 ? -errno : 0;
+	if (errno != EEXIST)
+		return -errno;
+	if (own_is(base, name))
+		return 0;
+	/* Somebody else has the name: the library takes one with a suffix. */
+	snprintf(suffixed, sizeof(suffixed), "%s.", name);
+	if (dump_names_each(base, suffix_visit, &search) != 0)
+		return 0;
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	snprintf(suffixed, sizeof(suffixed), "%s.%016llx", name, number);
+	if (mkdirat(base, suffixed, 0700) < 0 ||
+		fchmodat(base, suffixed, 0700, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int dump_own_make(const char *base)
+{
+	int fd = dump_base_open(base), r;
+
+	if (fd < 0)
+		return fd;
+	r = own_make(fd);
+	close(fd);
 	return r;
 }
 

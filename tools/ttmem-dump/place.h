@@ -44,6 +44,12 @@ typedef int dump_own_visit(void *context, const struct dump_own *own);
 int dump_own_each(const char *base, dump_own_visit *visit, void *context);
 
 /*
+ * Makes the directory that the library of this user will use, if it is not there yet.
+ * Returns 0 or a negative errno.
+ */
+int dump_own_make(const char *base);
+
+/*
  * Whether a ttmemd serves the directory, by its lock; *ret_pid is who, 0 if that
  * cannot be told.
  */

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "command.h"
 #include "common/error.h"
+#include "complete.h"
 #include "place.h"
 
 #define SETTLE_NS (10 * DUMP_SECOND_NS)
@@ -49,19 +50,18 @@ static int run_id_make(char ret_id[RUN_ID_SIZE + 1])
 }
 
 /* What was there before is not ours. */
-static int before_take(struct run *run)
+static int before_take(struct run *run, struct dump_worth *ret_worth)
 {
-	struct dump_worth worth;
-
 	ttmem_snapshot_free(&run->before);
-	return dump_source_take(run->source, 0, &run->before, &worth);
+	return dump_source_take(run->source, 0, &run->before, ret_worth);
 }
 
 static int private_wait(struct run *run)
 {
 	uint64_t end = dump_now_ns() + PATIENCE_NS;
+	struct dump_worth worth;
 
-	while (before_take(run) != 0) {
+	while (before_take(run, &worth) != 0) {
 		if (!run_guard_is_well(&run->guard))
 			return TTM_EXIT_FAILURE;
 		if (dump_now_ns() > end) {
@@ -99,15 +99,68 @@ static int private_start(struct run *run)
 	return private_wait(run);
 }
 
+/* Keeps the first. */
+static void reason_keep(void *context, const char *text)
+{
+	struct dump_worth *worth = context;
+
+	if (!worth->hint)
+		snprintf(worth->reason, sizeof(worth->reason), "%s", text);
+	worth->hint = "";
+}
+
+/* Why our directories are not served, as far as ttmemd says. */
+static void unserved_tell(const struct run *run, struct dump_worth *worth)
+{
+	worth->hint = NULL;
+	if (run->before)
+		dump_gaps_of_run(run->before, NULL,
+			(const uint8_t *)run->run_id, reason_keep, worth);
+	ttm_error("%s: your directory is not served after 5 s: %s; see "
+		  "\"ttmem-dump doctor\"",
+		run->base, worth->reason);
+}
+
+/*
+ * Root's ttmemd serves a directory some time after it was made, and COMMAND may have
+ * ended by then. So the directory is made and served before COMMAND is started.
+ */
+static int own_wait(struct run *run)
+{
+	uint64_t end = dump_now_ns() + DUMP_RESTART_NS;
+	struct dump_worth worth;
+	int r = dump_own_make(run->base);
+
+	if (r < 0) {
+		ttm_error("cannot make a directory in %s: %s", run->base,
+			strerror(-r));
+		return TTM_EXIT_NO_DATA;
+	}
+	while (before_take(run, &worth) != 0) {
+		if (dump_now_ns() >= end) {
+			unserved_tell(run, &worth);
+			return TTM_EXIT_NO_DATA;
+		}
+		dump_pause(POLL_NS);
+	}
+	return 0;
+}
+
 static int serve(struct run *run)
 {
+	struct dump_worth worth;
 	const char *by;
+	int status;
 
 	run->base = dump_base_choose(run->options.where.dir, &by);
 	if (dump_source_open(&run->options.where, &run->source) != 0)
 		return TTM_EXIT_FAILURE;
-	if (before_take(run) != 0)
+	if (before_take(run, &worth) != 0 &&
+		worth.state != TTMEM_SOURCE_NOT_SERVING)
 		return private_start(run);
+	status = own_wait(run);
+	if (status)
+		return status;
 	return run_guard_start(&run->guard, NULL, NULL, run->run_id) < 0 ?
 		TTM_EXIT_FAILURE :
 		0;
