@@ -14,8 +14,10 @@ import sys
 
 import dumps
 from dumps import has
+from runs import first_said
 import serve
 
+MIB = dumps.MIB
 # Numbers that nobody has: no names are needed for them.
 USER = 61300
 USERS = 20
@@ -87,6 +89,62 @@ def check_directory_that_is_not_served(place):
     serve.expect('ran', os.path.exists(f'{place.base}/ran'), False)
 
 
+def as_user(user, *command):
+    return ('setpriv', f'--reuid={user}', f'--regid={user}', '--clear-groups',
+            *command)
+
+
+def check_descendants_of_other_users(place):
+    """Root's run serves them, with a ttmemd of its own or with the common one."""
+    script = '"$@" && ' + ' '.join(load_of(place, '--leak', '1'))
+    for where in ('private', 'common'):
+        if where == 'common':
+            place.serve(mode='system')
+        for number in range(3):
+            text, _ = gate(place, '--', 'sh', '-c', script, 'sh', *as_user(
+                USER + number, *load_of(place, '--leak', '2')), status=23)
+            has(text, f'{3 * MIB} bytes leaked in 3 objects (2 processes, 1 '
+                'device)')
+
+
+def check_descendants_whom_ttmemd_does_not_serve(place):
+    """The common ttmemd is for root only."""
+    place.serve()
+    process = place.popen(
+        [dumps.PROGRAM, 'run', '--', *as_user(USER, place.programs.calls)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    has(first_said(process), 'ttmem-dump: calls (pid ',
+        'has libttmem, but runs as another user, who is not served here')
+    text = process.communicate(timeout=60)[0]
+    serve.expect(text, process.returncode, 3)
+    has(text, 'incomplete: calls (pid ', 'no data: COMMAND never reported')
+
+
+def check_others_do_not_find_the_directory(place):
+    """They could put something into it: its name is COMMAND's alone."""
+    process = place.popen([dumps.PROGRAM, 'run', '--', place.programs.calls],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True)
+    process.stdin.write('alloc 1 1000\n')
+    process.stdin.flush()
+    serve.expect('calls', process.stdout.readline(), 'done\n')
+    outer, = [f'{place.base}/{n}' for n in os.listdir(place.base)]
+    inner, = [n for n in os.listdir(outer) if n != 'ttmemd.log']
+    done = subprocess.run(['ls', outer], user=USER, group=USER,
+                          extra_groups=[], check=False, capture_output=True)
+    serve.expect('listed', (done.returncode != 0, done.stdout), (True, b''))
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/cmdline', 'rb') as file:
+                serve.expect(f'told by {pid}', inner.encode() in file.read(),
+                             False)
+        except OSError:
+            pass  # it has ended
+    process.communicate(timeout=60)
+    serve.expect('status', process.returncode, 23)
+
+
 def main(checks):
     if len(sys.argv) < 6:
         print(__doc__, end='')
@@ -101,4 +159,6 @@ def main(checks):
 if __name__ == '__main__':
     sys.exit(main((
         check_first_run_of_a_user, check_first_run_where_the_name_is_taken,
-        check_directory_that_is_not_served)))
+        check_directory_that_is_not_served, check_descendants_of_other_users,
+        check_descendants_whom_ttmemd_does_not_serve,
+        check_others_do_not_find_the_directory)))

@@ -213,14 +213,15 @@ static enum dump_caught_up left_wait(struct dump_source *source,
 }
 
 enum dump_caught_up dump_catch_up(struct dump_source *source, const char *base,
-	const uint8_t *run_id, bool (*is_told_to_end)(void))
+	bool is_run, const uint8_t *run_id, bool (*is_told_to_end)(void))
 {
 	struct left left = { .run_id = run_id };
 	int fd = dump_base_open(base);
 	enum dump_caught_up caught_up = DUMP_BEHIND;
 
 	/* Without a directory there is nobody to wait for. */
-	if (dump_own_each(base, own_visit, &left) != -ENOMEM)
+	if ((is_run ? dump_users_each : dump_own_each)(
+		    base, own_visit, &left) != -ENOMEM)
 		caught_up = left_wait(source, &left, fd, is_told_to_end);
 	paths_free(&left.dead);
 	paths_free(&left.markers);

@@ -21,11 +21,12 @@ enum dump_caught_up {
 /*
  * Waits until ttmemd tells what holds now: it has looked since, and those that are
  * dead now in our directories under `base` are retired; and if some could not be
- * tracked, it lists one of them. With `run_id` (16 bytes) only those of that run.
+ * tracked, it lists one of them. With `run_id` (16 bytes) only those of that run; of
+ * a run by root, which may have become other users, in their directories, too.
  * `is_told_to_end` (NULL: never) ends the wait.
  */
 enum dump_caught_up dump_catch_up(struct dump_source *source, const char *base,
-	const uint8_t *run_id, bool (*is_told_to_end)(void));
+	bool is_run, const uint8_t *run_id, bool (*is_told_to_end)(void));
 
 /*
  * Whether waiting may help: ttmemd has ended, or does not serve a directory of ours

@@ -65,8 +65,8 @@ int check_settle(const struct check_options *options,
 
 	for (;;) {
 		if (base)
-			caught_up = dump_catch_up(
-				source, base, scope->run_id, is_told_to_end);
+			caught_up = dump_catch_up(source, base, scope->is_run,
+				scope->run_id, is_told_to_end);
 		now.behind = caught_up != DUMP_CAUGHT_UP;
 		status = judge_repeatedly(
 			options, excuses, &now, source, ret_verdict);

@@ -78,10 +78,12 @@ int check_excuses_read(
 void check_excuses_free(struct check_excuses *excuses);
 
 /* What is judged, where that is not everything. */
+struct run_watch;
 struct check_scope {
 	const uint8_t *run_id; /* 16 bytes; NULL: all processes */
 	const struct ttmem_snapshot *before;
-	bool is_run; /* somebody must have reported */
+	const struct run_watch *watch; /* descendants not tracked; NULL: none */
+	bool is_run;                   /* somebody must have reported */
 	bool alone;  /* ttmemd is the run's own: nobody restarts it */
 	bool behind; /* ttmemd does not know yet of all that have ended */
 };

@@ -13,6 +13,7 @@
 #include "common/value.h"
 #include "complete.h"
 #include "render.h"
+#include "run_watch.h"
 
 #define RECORD_KEYS                                                            \
 	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
@@ -265,6 +266,8 @@ static void gaps_find(struct check_verdict *verdict)
 
 	dump_gaps_of_run(verdict->snapshot, verdict->scope.before,
 		verdict->scope.run_id, gap_add, &verdict->gaps);
+	run_watch_tell(verdict->scope.watch, verdict->snapshot, gap_add,
+		&verdict->gaps);
 	if (info->objects_listed != 1)
 		check_lines_add(&verdict->missing, "objects are not listed");
 	else if (info->objects_consistent == 0)

@@ -135,6 +135,7 @@ struct own_search {
 	int base_fd;
 	dump_own_visit *visit;
 	void *context;
+	bool everybody;
 };
 
 static int own_visit(void *context, const char *name)
@@ -152,7 +153,8 @@ static int own_visit(void *context, const char *name)
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (own.fd < 0)
 		return 0; /* of somebody else, or gone */
-	if (fstat(own.fd, &st) == 0 && st.st_uid == geteuid() &&
+	if (fstat(own.fd, &st) == 0 &&
+		(search->everybody || st.st_uid == geteuid()) &&
 		!(st.st_mode & (S_IWGRP | S_IWOTH))) {
 		own.device = st.st_dev;
 		own.inode = st.st_ino;
@@ -162,10 +164,11 @@ static int own_visit(void *context, const char *name)
 	return r;
 }
 
-int dump_own_each(const char *base, dump_own_visit *visit, void *context)
+static int directories_each(
+	const char *base, bool everybody, dump_own_visit *visit, void *context)
 {
-	struct own_search search = { base, dump_base_open(base), visit,
-		context };
+	struct own_search search = { base, dump_base_open(base), visit, context,
+		everybody };
 	int r;
 
 	if (search.base_fd < 0)
@@ -173,6 +176,16 @@ int dump_own_each(const char *base, dump_own_visit *visit, void *context)
 	r = dump_names_each(search.base_fd, own_visit, &search);
 	close(search.base_fd);
 	return r;
+}
+
+int dump_own_each(const char *base, dump_own_visit *visit, void *context)
+{
+	return directories_each(base, false, visit, context);
+}
+
+int dump_users_each(const char *base, dump_own_visit *visit, void *context)
+{
+	return directories_each(base, geteuid() == 0, visit, context);
 }
 
 /* False: of somebody else, or not there. */

@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ struct run {
 	struct run_guard guard;
 	struct dump_source *source;
 	struct ttmem_snapshot *before;
+	struct run_watch *watch;
 	char run_id[RUN_ID_SIZE + 1];
 	const char *base;
 };
@@ -72,31 +74,6 @@ static int private_wait(struct run *run)
 		dump_pause(POLL_NS);
 	}
 	return 0;
-}
-
-/* Where a directory can be made: the base, or else where there is always a tmpfs. */
-static const char *private_base(const char *base)
-{
-	int fd = dump_base_open(base);
-
-	if (fd < 0)
-		return "/dev/shm";
-	close(fd);
-	return access(base, W_OK) == 0 ? base : "/dev/shm";
-}
-
-static int private_start(struct run *run)
-{
-	dump_source_close(&run->source);
-	ttmem_snapshot_free(&run->before);
-	if (run_guard_start(&run->guard, private_base(run->base),
-		    run->options.ttmemd, run->run_id) < 0)
-		return TTM_EXIT_FAILURE;
-	run->options.where.dir = run->guard.directory;
-	run->base = run->guard.directory;
-	if (dump_source_open(&run->options.where, &run->source) != 0)
-		return TTM_EXIT_FAILURE;
-	return private_wait(run);
 }
 
 /* Keeps the first. */
@@ -146,6 +123,31 @@ static int own_wait(struct run *run)
 	return 0;
 }
 
+/* Where a directory can be made: the base, or else where there is always a tmpfs. */
+static const char *private_base(const char *base)
+{
+	int fd = dump_base_open(base);
+
+	if (fd < 0)
+		return "/dev/shm";
+	close(fd);
+	return access(base, W_OK) == 0 ? base : "/dev/shm";
+}
+
+static int private_start(struct run *run)
+{
+	dump_source_close(&run->source);
+	ttmem_snapshot_free(&run->before);
+	if (run_guard_start(&run->guard, private_base(run->base),
+		    run->options.ttmemd, run->run_id) < 0)
+		return TTM_EXIT_FAILURE;
+	run->options.where.dir = run->guard.directory;
+	run->base = run->guard.directory;
+	if (dump_source_open(&run->options.where, &run->source) != 0)
+		return TTM_EXIT_FAILURE;
+	return private_wait(run) == 0 ? own_wait(run) : TTM_EXIT_FAILURE;
+}
+
 static int serve(struct run *run)
 {
 	struct dump_worth worth;
@@ -164,6 +166,23 @@ static int serve(struct run *run)
 	return run_guard_start(&run->guard, NULL, NULL, run->run_id) < 0 ?
 		TTM_EXIT_FAILURE :
 		0;
+}
+
+/* Descendants that do not record where we look make the data incomplete. */
+static int watch_make(struct run *run)
+{
+	const char *directory = run->options.where.dir ?
+		run->options.where.dir :
+		getenv("TTMEM_DIR");
+	bool system = ttmem_snapshot_info(run->before)->mode ==
+		TTMEM_MODE_SYSTEM;
+
+	if (run_watch_make(run->base,
+		    directory && *directory ? directory : NULL, system,
+		    &run->watch) == 0)
+		return 0;
+	ttm_error("%s", strerror(ENOMEM));
+	return TTM_EXIT_FAILURE;
 }
 
 /* -- after ------------------------------------------------------------------------------- */
@@ -189,6 +208,7 @@ static int run_check(struct run *run, bool left)
 	struct check_scope scope = {
 		.run_id = checked_id(run),
 		.before = run->before,
+		.watch = run->watch,
 		.is_run = true,
 		.alone = run->guard.directory[0] != '\0',
 	};
@@ -218,10 +238,13 @@ static int run_all(struct run *run, struct run_command *command)
 		status = run_id_make(run->run_id);
 	if (status == 0)
 		status = serve(run);
+	if (status == 0)
+		status = watch_make(run);
 	if (status) {
 		check_not_checked(&run->options, "the command was not run");
 		return status;
 	}
+	command->watch = run->watch;
 	command->directory = run->options.where.dir;
 	status = run_command(command, &left);
 	checked = run_check(run, left);
@@ -245,6 +268,7 @@ int dump_run_main(int argc, char **argv)
 	fflush(stdout);
 	dump_source_close(&run.source);
 	ttmem_snapshot_free(&run.before);
+	run_watch_free(&run.watch);
 	check_excuses_free(&run.excuses);
 	run_guard_end(&run.guard);
 	return status;
