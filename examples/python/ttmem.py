@@ -145,6 +145,11 @@ def status():
     return found
 
 
+def is_enabled():
+    """Whether tracking was asked for; status() tells whether it is possible."""
+    return status().state != 0
+
+
 def usage(device=0):
     """{figure: Figure} of this process, exact; of a device it never named: zeros."""
     found = Usage(size=ctypes.sizeof(Usage))

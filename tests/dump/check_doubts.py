@@ -104,6 +104,48 @@ def check_dropped(place):
     has(gate(place, status=4), 'events lost', 'data incomplete')
 
 
+def check_rejected_allocations(place):
+    """They are not recorded, so nobody knows whether they were freed."""
+    place.serve()
+    for script, calls, reasons in (
+            # A forked child uses a mesh that only its parent has.
+            ('mesh m 0\nfork\nalloc m dram 2 0 1G\nend\nwait\n', 1,
+             '1 bad_device'),
+            (''.join(f'alloc {n} dram 1 0 1K\nfree {n} dram 1\n'
+                     for n in range(65)), 1, '1 too_many_devices'),
+            ('alloc 0 9 1 0 1K\nalloc 0 dram 2 0 64T\nalloc 0 l1 3 0 64T\n', 3,
+             '1 bad_kind, 2 overflow')):
+        left(place, CLEAN + script)
+        text = gate(place, status=4)
+        reason = f'{calls} call{"s were" if calls > 1 else " was"} ' \
+            f'rejected ({reasons}): allocations may be missing'
+        has(text, 'incomplete: ttmem-load (pid ', reason)
+        has(summary(text), 'data incomplete: ttmem-load (pid ')
+        serve.expect('in JSON', [reason in line for line in verdict(
+            place, status=4)['incomplete']][-1:], [True])
+        has(run(place, status=4).stdout, reason)
+
+
+def check_frees_without_an_object_are_noted(place):
+    """Freed twice, or with the wrong kind: told, and no reason to fail."""
+    place.serve()
+    twice = left(place, CLEAN + 'free 0 dram 1\nfree 0 dram 1\n')
+    note = 'no object (freed twice, or of another kind or device): process ' \
+        'ttmem-load['
+    text = gate(place)
+    has(text, f'note: 2 frees match {note}{twice}]')
+    serve.expect('summary', summary(text),
+                 'SUMMARY: ttmem: no leaks (1 process, 1 device); 2 frees '
+                 'match no object (1 process)')
+    wrong = left(place, 'open 0 chip=1\nalloc 0 dram 1 0 1M\nfree 0 l1 1\n')
+    has(gate(place, status=23), f'note: 1 free matches {note}{wrong}]',
+        '1048576 bytes leaked in 1 object', '3 frees match no object (2 '
+        'processes)')
+    serve.expect('in JSON', len(verdict(place, status=23)['notes']), 2)
+    has(gate(place, '--github', '--pid', twice),
+        f'::warning title=ttmem note::2 frees match {note}{twice}]')
+
+
 def check_nobody_of_that_name(place):
     place.serve()
     pid = left(place, CLEAN)
@@ -214,6 +256,7 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_no_data, check_incomplete, check_untracked,
         check_what_is_no_marker, check_unserved, check_dropped,
+        check_rejected_allocations, check_frees_without_an_object_are_noted,
         check_nobody_of_that_name, check_right_after_the_end,
         check_zombie_is_waited_for, check_system, check_precedence,
         check_files_that_fail)))

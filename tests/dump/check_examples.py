@@ -83,11 +83,12 @@ def pytest_of():
 
 
 def check_conftest(place):
-    """One test leaks, one that comes after it does not."""
+    """One test leaks, one that comes after it does not. Without tracking they run
+    unchecked."""
     python = pytest_of()
     if not python:
         return
-    code, = re.findall(r'\n\n((?:    [^\n]*\n|\n)*?    import ctypes\n'
+    code, = re.findall(r'\n\n((?:    [^\n]*\n|\n)*?    import pytest\n'
                        r'(?:    [^\n]*\n|\n)*)', page())
     for name, text in (('conftest.py', textwrap.dedent(code)),
                        ('test_it.py', TESTS)):
@@ -96,22 +97,32 @@ def check_conftest(place):
     library = os.path.realpath(os.path.join(
         os.path.dirname(place.programs.load), '../../lib'))
     env = dict(place.environment(), LD_LIBRARY_PATH=library,
+               PYTHONPATH=f'{ROOT}/examples/python',
+               PYTHONDONTWRITEBYTECODE='1',
                PATH=f'{os.path.dirname(dumps.PROGRAM)}:{os.environ["PATH"]}')
     if subprocess.run([python, '-c', "import ctypes; ctypes.CDLL("
                        "'libttmem.so.0')"], env=env, check=False,
                       capture_output=True).returncode:
         print('note: python does not load a library for sanitizers')
         return
-    done = subprocess.run(
-        [dumps.PROGRAM, 'run', '--', python, '-m', 'pytest', '-q', '-rA', '-p',
-         'no:cacheprovider', place.files], check=False, text=True,
-        capture_output=True, cwd=place.files, timeout=120, env=env)
+    tests = (python, '-m', 'pytest', '-q', '-rA', '-p', 'no:cacheprovider',
+             place.files)
+    how = {'check': False, 'text': True, 'capture_output': True,
+           'cwd': place.files, 'timeout': 120}
+    done = subprocess.run([dumps.PROGRAM, 'run', '--', *tests], env=env, **how)
     text = done.stdout + done.stderr
     serve.expect(f'status of {text}', done.returncode, 1)
     # The body of the test passes, the fixture fails.
     has(text, '3 passed, 1 error', 'ERROR test_it.py::test_leak',
+        'device 0: dram: +1048576 bytes, +1 objects',
         'SUMMARY: ttmem: 1048576 bytes leaked in 1 object (1 process, 1 '
         'device)')
+    for value, status, said in (('', 0, '3 passed'), ('0', 0, '3 passed'),
+                                ('1', 1, '3 passed, 1 error')):
+        done = subprocess.run(tests, env=dict(env, TTMEM_ENABLED=value), **how)
+        serve.expect(f'TTMEM_ENABLED={value}: {done.stdout}',
+                     done.returncode, status)
+        has(done.stdout, said)
     nothing_left(place)
 
 

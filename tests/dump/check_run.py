@@ -12,7 +12,7 @@ import sys
 
 import dumps
 from dumps import has, has_not, run
-from runs import gate, load_of, nothing_left, of_place
+from runs import first_said, gate, load_of, nothing_left, of_place
 import serve
 
 MIB = dumps.MIB
@@ -232,6 +232,84 @@ def check_changed_environment(place):
         place, '--leak', '1'), status=3)
 
 
+def stranger(place, *prefix, line='alloc 1 1000'):
+    """run, with a descendant behind the prefix that makes a call; it waits until run
+    has said something of it. Returns (process, what was said)."""
+    process = place.popen(
+        [dumps.PROGRAM, 'run', '--', 'sh', '-c', '"$@" && read go && exec '
+         f'{" ".join(load_of(place))}', 'sh', *prefix, place.programs.calls],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True)
+    process.stdin.write(f'{line}\n')
+    process.stdin.flush()
+    serve.expect('calls', process.stdout.readline(), 'done\n')
+    said = first_said(process)
+    process.stdin.write('exit\ngo\n')
+    process.stdin.close()
+    return process, said
+
+
+def check_descendants_that_record_elsewhere(place):
+    """Their objects are unknown, so that "no leaks" is, too."""
+    other = f'{place.base}/other'
+    os.mkdir(other, 0o700)
+    for common in (False, True):
+        if common:
+            place.serve()
+        for prefix, reason in (
+                (('env', '-u', 'TTMEM_ENABLED'),
+                 'without TTMEM_ENABLED=1 in its environment'),
+                (('env', 'TTMEM_ENABLED=0'),
+                 'without TTMEM_ENABLED=1 in its environment'),
+                (('env', '-i'), 'without TTMEM_ENABLED=1 in its environment'),
+                (('env', '-u', 'TTMEM_DIR'),
+                 'without the TTMEM_DIR of this run in its environment'),
+                (('env', f'TTMEM_DIR={other}'),
+                 'with another directory than that of this run'),
+                (('env', 'TTMEM_DIR=/none'),
+                 'where the directory of this run does not exist')):
+            # Without TTMEM_DIR, an object would make files in /dev/shm.
+            line = 'free 1' if prefix[-1] == 'TTMEM_DIR' else 'alloc 1 1000'
+            process, said = stranger(place, *prefix, line=line)
+            text = process.stdout.read()
+            serve.expect(f'{prefix}: {text}', process.wait(60), 4)
+            has(said, 'ttmem-dump: calls (pid ', 'has libttmem, but runs '
+                f'{reason}\n')
+            has(text, 'incomplete: calls (pid ', reason)
+            has(text.splitlines()[-1], 'data incomplete: calls (pid ')
+            has_not(text, 'no leaks')
+            nothing_left(place)
+
+
+def check_descendants_in_another_mount_namespace(place):
+    """The directory has the same name there, and is another one."""
+    script = f'mount -t tmpfs none {place.base} && mkdir -p "$TTMEM_DIR" && ' \
+        'exec "$@"'
+    prefix = ('unshare', '-m', 'sh', '-c', script, 'sh')
+    if os.getuid() != 0 or subprocess.run(
+            ['unshare', '-m', 'mount', '-t', 'tmpfs', 'none', place.base],
+            check=False, capture_output=True).returncode:
+        print('note: without mount namespaces')
+        return
+    process, said = stranger(place, *prefix)
+    has(process.stdout.read(), 'incomplete: calls (pid ',
+        'with another directory than that of this run')
+    serve.expect('status', process.wait(60), 4)
+    has(said, 'ttmem-dump: calls (pid ')
+
+
+def check_descendant_that_turns_tracking_on_itself(place):
+    """It says so to ttmemd: nothing is missing."""
+    process = place.popen(
+        [dumps.PROGRAM, 'run', '--', 'env', '-u', 'TTMEM_ENABLED',
+         place.programs.calls], stdin=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    has(first_said(process), 'without TTMEM_ENABLED=1')
+    text = process.communicate('start\nalloc 1 1000\nfree 1\n', timeout=60)[0]
+    serve.expect(text, process.returncode, 0)
+    has(text, 'no leaks (1 process, 1 device)')
+
+
 def check_options_of_the_gate(place):
     """All of them are check's: one that is judged, one that is written."""
     junit = f'{place.files}/junit.xml'
@@ -277,4 +355,7 @@ if __name__ == '__main__':
         check_daemons_are_waited_for, check_settle_bounds_the_wait,
         check_stdin_and_signals, check_environment, check_only_its_own,
         check_untracked_of_a_moment, check_ttmemd, check_inside_of_another,
-        check_changed_environment, check_options_of_the_gate)))
+        check_changed_environment,
+        check_descendants_that_record_elsewhere,
+        check_descendants_in_another_mount_namespace,
+        check_descendant_that_turns_tracking_on_itself, check_options_of_the_gate)))

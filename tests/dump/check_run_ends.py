@@ -8,6 +8,7 @@ disturbs another. TTMEM_TEST_SCALE sets how many, in percent.
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,6 +100,34 @@ def check_ttmemd_or_guard_is_killed(place):
         has(text, 'no current data: ttmemd is gone: these figures are')
         serve.wait_for('tidy', lambda: nothing_left(place))
     serve.expect('files', os.listdir(place.base), [])
+
+
+def check_ttmemd_restarts_when_the_command_ends(place):
+    """It is waited for, whether it ended in order or was killed."""
+    for mode in ('user', 'system') if os.getuid() == 0 else ('user',):
+        server = place.serve(mode=mode)
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            process = started(place)
+            server.stop(sign)
+            process.stdin.close()
+            serve.wait_for('the command is gone', lambda: serve.expect(
+                'commands', [pid for pid, line in of_place(place)
+                             if line.startswith(place.programs.calls.encode())],
+                []))
+            server = serve.Server(place, ('--mode', mode))
+            text = process.stdout.read()
+            serve.expect(text, process.wait(60), 23)
+            has(text, '1000 bytes leaked in 1 object (1 process, 1 device)')
+            server.wait_ready()
+        server.stop()
+        checking = place.popen([dumps.PROGRAM, 'check'], text=True,
+                               stdout=subprocess.PIPE)
+        server = serve.Server(place, ('--mode', mode))
+        has(checking.communicate(timeout=60)[0], '2000 bytes leaked')
+        serve.expect('status', checking.returncode, 23)
+        server.stop()
+        for name in os.listdir(place.base):
+            shutil.rmtree(f'{place.base}/{name}')
 
 
 def check_run_and_guard_are_killed(place):
@@ -199,7 +228,8 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_killed_itself, check_killed_at_any_time,
         check_inner_one_when_the_outer_is_killed,
-        check_ttmemd_or_guard_is_killed, check_run_and_guard_are_killed,
+        check_ttmemd_or_guard_is_killed,
+        check_ttmemd_restarts_when_the_command_ends, check_run_and_guard_are_killed,
         check_readers_that_go, check_signals_that_are_ignored,
         check_many_in_different_directories,
         check_many_in_one_directory)))

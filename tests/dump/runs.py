@@ -2,6 +2,7 @@
 """ttmem-dump run, and what it must not leave behind."""
 
 import os
+import select
 
 from dumps import run
 import serve
@@ -37,6 +38,14 @@ def of_place(place):
                  place.base.encode() in environment):
             found.append((int(pid), line))
     return found
+
+
+def first_said(process):
+    """The first line that run writes on stderr while its command waits."""
+    if not select.select([process.stderr], [], [], serve.PATIENCE_S)[0]:
+        process.kill()
+        serve.fail('run says nothing')
+    return process.stderr.readline()
 
 
 def nothing_left(place):

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "clock.h"
 #include "common/value.h"
 #include "leftover.h"
 #include "place.h"
@@ -182,8 +181,8 @@ static bool markers_are_known(
 	return markers->len == 0;
 }
 
-static bool left_wait(struct dump_source *source, struct left *left, int base,
-	bool (*is_told_to_end)(void))
+static enum dump_caught_up left_wait(struct dump_source *source,
+	struct left *left, int base, bool (*is_told_to_end)(void))
 {
 	uint64_t since_ns = dump_now_ns(), end_ns = since_ns + PATIENCE_NS;
 	const struct ttmem_info_row *info;
@@ -206,26 +205,35 @@ static bool left_wait(struct dump_source *source, struct left *left, int base,
 		}
 		ttmem_snapshot_free(&snapshot);
 		if (done)
-			return worth.status == 0;
+			return worth.status ? DUMP_GONE : DUMP_CAUGHT_UP;
 		dump_pause(POLL_NS);
 	} while (dump_now_ns() < end_ns &&
 		!(is_told_to_end && is_told_to_end()));
-	return false;
+	return DUMP_BEHIND;
 }
 
-bool dump_catch_up(struct dump_source *source, const char *base,
-	const uint8_t *run_id, bool (*is_told_to_end)(void))
+enum dump_caught_up dump_catch_up(struct dump_source *source, const char *base,
+	bool is_run, const uint8_t *run_id, bool (*is_told_to_end)(void))
 {
 	struct left left = { .run_id = run_id };
 	int fd = dump_base_open(base);
-	/* Without a directory there is nobody to wait for. */
-	bool caught_up = dump_own_each(base, own_visit, &left) != -ENOMEM;
+	enum dump_caught_up caught_up = DUMP_BEHIND;
 
-	if (caught_up)
+	/* Without a directory there is nobody to wait for. */
+	if ((is_run ? dump_users_each : dump_own_each)(
+		    base, own_visit, &left) != -ENOMEM)
 		caught_up = left_wait(source, &left, fd, is_told_to_end);
 	paths_free(&left.dead);
 	paths_free(&left.markers);
 	if (fd >= 0)
 		close(fd);
 	return caught_up;
+}
+
+bool dump_may_come_back(
+	const struct ttmem_snapshot *snapshot, const struct dump_worth *worth)
+{
+	return worth->state == TTMEM_SOURCE_DEAD ||
+		(worth->state == TTMEM_SOURCE_NOT_SERVING && snapshot &&
+			!another_serves(snapshot));
 }

@@ -19,7 +19,8 @@
 
 /* -- when ------------------------------------------------------------------------------- */
 
-int check_settle(const struct check_options *options,
+/* Judges until it is clean, or --settle has passed. As check_judge(). */
+static int judge_repeatedly(const struct check_options *options,
 	struct check_excuses *excuses, const struct check_scope *scope,
 	struct dump_source *source, struct check_verdict *ret_verdict)
 {
@@ -34,6 +35,49 @@ int check_settle(const struct check_options *options,
 			options, excuses, scope, source, ret_verdict);
 		if (status || ret_verdict->status == TTM_EXIT_OK ||
 			dump_now_ns() >= end)
+			return status;
+		check_verdict_free(ret_verdict);
+		dump_pause(POLL_NS);
+	}
+}
+
+/* Whether the verdict is worth a second try: ttmemd restarts, or did meanwhile. */
+static bool verdict_may_improve(const struct check_verdict *verdict, bool gone)
+{
+	const struct dump_worth *worth = &verdict->worth;
+
+	if (worth->status == 0)
+		return gone;
+	if (worth->state == TTMEM_SOURCE_DEAD && verdict->scope.alone)
+		return false;
+	return dump_may_come_back(verdict->snapshot, worth);
+}
+
+int check_settle(const struct check_options *options,
+	struct check_excuses *excuses, const struct check_scope *scope,
+	struct dump_source *source, const char *base,
+	bool (*is_told_to_end)(void), struct check_verdict *ret_verdict)
+{
+	struct check_scope now = *scope;
+	uint64_t end = 0;
+	enum dump_caught_up caught_up = DUMP_CAUGHT_UP;
+	int status;
+
+	for (;;) {
+		if (base)
+			caught_up = dump_catch_up(source, base, scope->is_run,
+				scope->run_id, is_told_to_end);
+		now.behind = caught_up != DUMP_CAUGHT_UP;
+		status = judge_repeatedly(
+			options, excuses, &now, source, ret_verdict);
+		if (status || !base ||
+			!verdict_may_improve(
+				ret_verdict, caught_up == DUMP_GONE))
+			return status;
+		if (end == 0)
+			end = dump_now_ns() + DUMP_RESTART_NS;
+		if (dump_now_ns() >= end ||
+			(is_told_to_end && is_told_to_end()))
 			return status;
 		check_verdict_free(ret_verdict);
 		dump_pause(POLL_NS);
@@ -140,15 +184,15 @@ static int check_with(const struct check_options *options,
 {
 	struct check_scope scope = { .run_id = NULL };
 	struct check_verdict verdict;
-	const char *by;
+	const char *base, *by;
 	int status;
 
 	if (options->wait_pid)
 		process_wait(options->wait_pid);
-	if (!options->where.from)
-		scope.behind = !dump_catch_up(source,
-			dump_base_choose(options->where.dir, &by), NULL, NULL);
-	status = check_settle(options, excuses, &scope, source, &verdict);
+	base = options->where.from ? NULL :
+				     dump_base_choose(options->where.dir, &by);
+	status = check_settle(
+		options, excuses, &scope, source, base, NULL, &verdict);
 	if (status == 0)
 		status = check_deliver(&verdict);
 	else

@@ -80,10 +80,13 @@ int check_excuses_read(
 void check_excuses_free(struct check_excuses *excuses);
 
 /* What is judged, where that is not everything. */
+struct run_watch;
 struct check_scope {
 	const uint8_t *run_id; /* 16 bytes; NULL: all processes */
 	const struct ttmem_snapshot *before;
-	bool is_run; /* somebody must have reported */
+	const struct run_watch *watch; /* descendants not tracked; NULL: none */
+	bool is_run;                   /* somebody must have reported */
+	bool alone;  /* ttmemd is the run's own: nobody restarts it */
 	bool behind; /* ttmemd does not know yet of all that have ended */
 };
 
@@ -127,6 +130,9 @@ struct check_verdict {
 	struct check_lines missing;  /* there are no data: 3 */
 	struct check_lines gaps;     /* they are incomplete: 4 */
 	struct check_lines exceeded; /* limits: 5 */
+	struct check_lines notes;    /* do not change the status */
+	uint64_t unknown_frees;      /* of the processes that are judged */
+	uint64_t unknown_freers;     /* processes that made them */
 	int status;                  /* enum ttm_exit */
 	char summary[CHECK_SUMMARY_SIZE];
 };
@@ -143,10 +149,15 @@ int check_judge(const struct check_options *options,
 	struct dump_source *source, struct check_verdict *ret_verdict);
 void check_verdict_free(struct check_verdict *verdict);
 
-/* Judges until it is clean, or --settle has passed. As above. */
+/*
+ * Waits until ttmemd knows what holds now, also for one that restarts, then judges
+ * until all is well or --settle has passed. `base` is the base directory; NULL: the
+ * source is a file. `is_told_to_end` (NULL: never) ends the waits. As above.
+ */
 int check_settle(const struct check_options *options,
 	struct check_excuses *excuses, const struct check_scope *scope,
-	struct dump_source *source, struct check_verdict *ret_verdict);
+	struct dump_source *source, const char *base,
+	bool (*is_told_to_end)(void), struct check_verdict *ret_verdict);
 
 /* The texts behind a verdict: status and summary, from all the rest. */
 void check_summarise(struct check_verdict *verdict);

@@ -181,5 +181,6 @@ void check_write_json(const struct check_verdict *verdict, FILE *file)
 	lines_write(file, "limits_exceeded", &verdict->exceeded);
 	lines_write(file, "incomplete", &verdict->gaps);
 	lines_write(file, "no_data", &verdict->missing);
+	lines_write(file, "notes", &verdict->notes);
 	fputs("}\n", file);
 }

@@ -34,21 +34,34 @@ static int scope_compare(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One line for each scope: a second one would never be used. */
+/*
+ * One line for each scope: a second one would never be used. There is none for leaks
+ * without a scope: it would suppress all of them, those of tomorrow too.
+ */
 static void generated_write(const struct check_verdict *verdict, FILE *file)
 {
-	size_t len = verdict->leaks.len, i;
-	const char **scopes = malloc((len + 1) * sizeof(*scopes));
+	size_t len = 0, i;
+	const char **scopes = malloc(
+		(verdict->leaks.len + 1) * sizeof(*scopes));
+	const char *scope;
+	bool without = false;
 
-	for (i = 0; scopes && i < len; i++)
-		scopes[i] = verdict->leaks.groups[i].scope ?
-			verdict->leaks.groups[i].scope :
-			"";
+	for (i = 0; scopes && i < verdict->leaks.len; i++) {
+		scope = verdict->leaks.groups[i].scope;
+		if (scope && *scope)
+			scopes[len++] = scope;
+		else
+			without = true;
+	}
 	if (scopes)
 		qsort(scopes, len, sizeof(*scopes), scope_compare);
 	for (i = 0; scopes && i < len; i++)
 		if (i == 0 || strcmp(scopes[i], scopes[i - 1]) != 0)
 			suppression_write(file, scopes[i]);
+	if (without)
+		fputs("# no suppression for leaks without a scope: allocate "
+		      "in a scope, or add process:NAME or kind:KIND\n",
+			file);
 	free(scopes);
 }
 
@@ -99,6 +112,7 @@ void check_write_text(const struct check_verdict *verdict, FILE *file)
 	if (verdict->options->generate)
 		generated_write(verdict, file);
 	suppressions_write(verdict, file);
+	lines_write(verdict, &verdict->notes, "note", file);
 	lines_write(verdict, &verdict->exceeded, "limit exceeded", file);
 	lines_write(verdict, &verdict->gaps, "incomplete", file);
 	lines_write(verdict, &verdict->missing, "no data", file);
@@ -126,13 +140,13 @@ static void annotation_write(
 	fputc('\n', file);
 }
 
-static void annotations_write(
-	FILE *file, const char *title, const struct check_lines *lines)
+static void annotations_write(FILE *file, const char *level, const char *title,
+	const struct check_lines *lines)
 {
 	size_t i;
 
 	for (i = 0; i < lines->len; i++)
-		annotation_write(file, "error", title, lines->lines[i]);
+		annotation_write(file, level, title, lines->lines[i]);
 }
 
 static void unused_annotate(const struct check_verdict *verdict, FILE *file)
@@ -159,9 +173,9 @@ void check_write_github(const struct check_verdict *verdict, FILE *file)
 	if (verdict->worth.status)
 		annotation_write(
 			file, "error", "ttmem no data", verdict->worth.reason);
-	annotations_write(file, "ttmem no data", &verdict->missing);
-	annotations_write(file, "ttmem incomplete", &verdict->gaps);
-	annotations_write(file, "ttmem limit", &verdict->exceeded);
+	annotations_write(file, "error", "ttmem no data", &verdict->missing);
+	annotations_write(file, "error", "ttmem incomplete", &verdict->gaps);
+	annotations_write(file, "error", "ttmem limit", &verdict->exceeded);
 	for (i = 0; i < verdict->leaks.len && i < ANNOTATIONS_MAX; i++)
 		annotation_write(file, "error", "ttmem leak",
 			check_record_text(
@@ -171,5 +185,6 @@ void check_write_github(const struct check_verdict *verdict, FILE *file)
 			verdict->leaks.len - ANNOTATIONS_MAX);
 		annotation_write(file, "error", "ttmem leak", text);
 	}
+	annotations_write(file, "warning", "ttmem note", &verdict->notes);
 	unused_annotate(verdict, file);
 }

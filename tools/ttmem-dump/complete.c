@@ -137,6 +137,38 @@ static void directories_look(struct gaps *gaps)
 	}
 }
 
+/*
+ * Calls that were not recorded because an argument was wrong. A rejected free counts
+ * under the same reasons as a rejected allocation, so either makes the data incomplete.
+ */
+static void rejected_look(
+	struct gaps *gaps, const struct ttmem_process_row *p, const char *comm)
+{
+	static const unsigned reasons[] = { TTMEM_ANOMALY_BAD_DEVICE,
+		TTMEM_ANOMALY_TOO_MANY_DEVICES, TTMEM_ANOMALY_BAD_KIND,
+		TTMEM_ANOMALY_OVERFLOW };
+	char names[NAME_SIZE] = "";
+	uint64_t calls = 0, count;
+	size_t i, at;
+
+	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		count = number(p->anomalies[reasons[i]]);
+		if (count == 0)
+			continue;
+		calls += count;
+		at = strlen(names);
+		snprintf(names + at, sizeof(names) - at, "%s%llu %s",
+			at ? ", " : "", (unsigned long long)count,
+			ttmem_name(TTMEM_NAMES_ANOMALY, reasons[i]));
+	}
+	if (calls)
+		gap_add(gaps,
+			"%s (pid %llu): %llu %s rejected (%s): allocations "
+			"may be missing",
+			comm, number(p->pid), (unsigned long long)calls,
+			calls == 1 ? "call was" : "calls were", names);
+}
+
 static void processes_look(struct gaps *gaps)
 {
 	const struct ttmem_process_row *p;
@@ -167,6 +199,7 @@ static void processes_look(struct gaps *gaps)
 			gap_add(gaps, "%s (pid %llu): %llu objects not listed",
 				escaped(p->comm, comm), number(p->pid),
 				number(p->unlisted));
+		rejected_look(gaps, p, escaped(p->comm, comm));
 	}
 }
 

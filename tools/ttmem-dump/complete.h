@@ -14,7 +14,7 @@ typedef void dump_gap_tell(void *context, const char *text);
 /*
  * What is missing in a snapshot: quarantined segments, directories that are not
  * served, processes that could not be tracked, events and objects that were lost
- * or dropped, segments beyond the limits of ttmemd. Records that were overwritten
+ * or dropped, calls that were rejected, segments beyond the limits of ttmemd. Records that were overwritten
  * before they were read are none: the live objects and the flows are exact.
  * `tell` may be NULL. Returns how many.
  */

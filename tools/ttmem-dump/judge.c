@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,10 @@
 #include "clock.h"
 #include "common/error.h"
 #include "common/text.h"
+#include "common/value.h"
 #include "complete.h"
+#include "render.h"
+#include "run_watch.h"
 
 #define RECORD_KEYS                                                            \
 	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
@@ -169,13 +173,16 @@ static bool wants_foreign(void *context, const struct ttmem_object_row *object)
 
 /*
  * The user whose processes count; unknown: all users'. Who made a recording is not
- * known.
+ * known. A run answers for all its descendants, whatever user they became.
  */
-static uint64_t user_judged(const struct check_options *options)
+static uint64_t user_judged(const struct check_verdict *verdict)
 {
+	const struct check_options *options = verdict->options;
+
 	if (options->user != TTMEM_UNKNOWN)
 		return options->user;
-	if (options->all_users || options->where.from || geteuid() == 0)
+	if (options->all_users || options->where.from ||
+		verdict->scope.run_id || geteuid() == 0)
 		return TTMEM_UNKNOWN;
 	return geteuid();
 }
@@ -184,7 +191,7 @@ static void processes_mark(struct judging *judging)
 {
 	struct check_verdict *verdict = judging->verdict;
 	size_t len = ttmem_snapshot_processes_len(verdict->snapshot), i;
-	uint64_t user = user_judged(verdict->options);
+	uint64_t user = user_judged(verdict);
 	const struct ttmem_process_row *p;
 
 	for (i = 0; i < len; i++) {
@@ -255,13 +262,43 @@ static void leaks_count(struct judging *judging)
 	}
 }
 
+/*
+ * Frees that matched no object: a second free, or one with another kind or device. What
+ * they were meant to free is listed as a leak if it is still there.
+ */
+static void frees_note(struct check_verdict *verdict)
+{
+	size_t len = ttmem_snapshot_processes_len(verdict->snapshot), i;
+	const struct ttmem_process_row *p;
+	char name[DUMP_NAME_SIZE];
+	uint64_t frees;
+
+	for (i = 0; i < len; i++) {
+		p = ttmem_snapshot_process(verdict->snapshot, i);
+		frees = ttm_value_or_0(
+			p->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN]);
+		if (frees == 0 || !(verdict->marks[i] & CHECK_OURS) ||
+			verdict->marks[i] & CHECK_ACKED)
+			continue;
+		verdict->unknown_frees += frees;
+		verdict->unknown_freers++;
+		check_lines_add(&verdict->notes,
+			"%" PRIu64 " %s no object (freed twice, or of another "
+			"kind or device): process %s",
+			frees, frees == 1 ? "free matches" : "frees match",
+			dump_process_name(verdict->snapshot, i, name));
+	}
+}
+
 static void gaps_find(struct check_verdict *verdict)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(
 		verdict->snapshot);
 
 	dump_gaps_of_run(verdict->snapshot, verdict->scope.before,
-		verdict->scope.run_id, user_judged(verdict->options), gap_add,
+		verdict->scope.run_id, user_judged(verdict), gap_add,
+		&verdict->gaps);
+	run_watch_tell(verdict->scope.watch, verdict->snapshot, gap_add,
 		&verdict->gaps);
 	if (info->objects_listed != 1)
 		check_lines_add(&verdict->missing, "objects are not listed");
@@ -298,6 +335,7 @@ static int snapshot_judge(struct judging *judging)
 	if (r == 0)
 		r = check_limits(verdict, &judging->selection);
 	leaks_count(judging);
+	frees_note(verdict);
 	gaps_find(verdict);
 	check_absent(verdict);
 	if (verdict->excuses->baseline)
@@ -384,7 +422,7 @@ int check_judge(const struct check_options *options,
 		free(judging.devices);
 	}
 	if (r < 0 || ret_verdict->missing.failed || ret_verdict->gaps.failed ||
-		ret_verdict->exceeded.failed) {
+		ret_verdict->exceeded.failed || ret_verdict->notes.failed) {
 		ttm_error("%s", strerror(ENOMEM));
 		return TTM_EXIT_FAILURE;
 	}
@@ -402,5 +440,6 @@ void check_verdict_free(struct check_verdict *verdict)
 	lines_free(&verdict->missing);
 	lines_free(&verdict->gaps);
 	lines_free(&verdict->exceeded);
+	lines_free(&verdict->notes);
 	memset(verdict, 0, sizeof(*verdict));
 }

@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -133,6 +135,7 @@ struct own_search {
 	int base_fd;
 	dump_own_visit *visit;
 	void *context;
+	bool everybody;
 };
 
 static int own_visit(void *context, const char *name)
@@ -150,7 +153,8 @@ static int own_visit(void *context, const char *name)
 		O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (own.fd < 0)
 		return 0; /* of somebody else, or gone */
-	if (fstat(own.fd, &st) == 0 && st.st_uid == geteuid() &&
+	if (fstat(own.fd, &st) == 0 &&
+		(search->everybody || st.st_uid == geteuid()) &&
 		!(st.st_mode & (S_IWGRP | S_IWOTH))) {
 		own.device = st.st_dev;
 		own.inode = st.st_ino;
@@ -160,16 +164,87 @@ static int own_visit(void *context, const char *name)
 	return r;
 }
 
-int dump_own_each(const char *base, dump_own_visit *visit, void *context)
+static int directories_each(
+	const char *base, bool everybody, dump_own_visit *visit, void *context)
 {
-	struct own_search search = { base, dump_base_open(base), visit,
-		context };
+	struct own_search search = { base, dump_base_open(base), visit, context,
+		everybody };
 	int r;
 
 	if (search.base_fd < 0)
 		return search.base_fd;
 	r = dump_names_each(search.base_fd, own_visit, &search);
 	close(search.base_fd);
+	return r;
+}
+
+int dump_own_each(const char *base, dump_own_visit *visit, void *context)
+{
+	return directories_each(base, false, visit, context);
+}
+
+int dump_users_each(const char *base, dump_own_visit *visit, void *context)
+{
+	return directories_each(base, geteuid() == 0, visit, context);
+}
+
+/* False: of somebody else, or not there. */
+static bool own_is(int base, const char *name)
+{
+	struct stat st;
+
+	return fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+		!(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+struct suffix_search {
+	int base;
+	const char *prefix;
+};
+
+static int suffix_visit(void *context, const char *name)
+{
+	const struct suffix_search *search = context;
+
+	return strncmp(name, search->prefix, strlen(search->prefix)) == 0 &&
+		own_is(search->base, name);
+}
+
+static int own_make(int base)
+{
+	char name[64], suffixed[96];
+	struct suffix_search search = { base, suffixed };
+	unsigned long long number;
+
+	snprintf(name, sizeof(name), USER_PREFIX "%u", geteuid());
+	if (mkdirat(base, name, 0700) == 0)
+		return fchmodat(base, name, 0700, 0) < 0 ? -errno : 0;
+	if (errno != EEXIST)
+		return -errno;
+	if (own_is(base, name))
+		return 0;
+	/* Somebody else has the name: the library takes one with a suffix. */
+	snprintf(suffixed, sizeof(suffixed), "%s.", name);
+	if (dump_names_each(base, suffix_visit, &search) != 0)
+		return 0;
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	snprintf(suffixed, sizeof(suffixed), "%s.%016llx", name, number);
+	if (mkdirat(base, suffixed, 0700) < 0 ||
+		fchmodat(base, suffixed, 0700, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int dump_own_make(const char *base)
+{
+	int fd = dump_base_open(base), r;
+
+	if (fd < 0)
+		return fd;
+	r = own_make(fd);
+	close(fd);
 	return r;
 }
 

@@ -26,7 +26,7 @@ const char *dump_base_choose(const char *wanted, const char **ret_by);
  */
 int dump_base_open(const char *path);
 
-/* A directory of ours. The descriptor is closed after the visit. */
+/* A directory of ours, or of another user. The descriptor is closed after the visit. */
 struct dump_own {
 	const char *base;
 	const char *name;
@@ -42,6 +42,15 @@ typedef int dump_own_visit(void *context, const struct dump_own *own);
  * that, or a negative errno.
  */
 int dump_own_each(const char *base, dump_own_visit *visit, void *context);
+
+/* The same; if we are root, those of all users. */
+int dump_users_each(const char *base, dump_own_visit *visit, void *context);
+
+/*
+ * Makes the directory that the library of this user will use, if it is not there yet.
+ * Returns 0 or a negative errno.
+ */
+int dump_own_make(const char *base);
 
 /*
  * Whether a ttmemd serves the directory, by its lock; *ret_pid is who, 0 if that

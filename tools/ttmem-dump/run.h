@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "run_watch.h"
+
 #define RUN_ID_SIZE 16u
 #define RUN_PATH_SIZE 1024u
 
@@ -22,6 +24,7 @@ struct run_guard {
 	pid_t pid; /* 0: none */
 	int hold;  /* its end tells the guard that we are gone */
 	int told;  /* from the guard; its end is that of ttmemd */
+	char outer[RUN_PATH_SIZE];     /* has it, and is removed with it */
 	char directory[RUN_PATH_SIZE]; /* "": the common one */
 };
 
@@ -47,6 +50,7 @@ struct run_command {
 	const char *run_id;
 	uint64_t settle_ns;
 	void (*pipe)(int); /* what it does on SIGPIPE */
+	struct run_watch *watch;
 };
 
 /*

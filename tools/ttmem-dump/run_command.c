@@ -25,6 +25,9 @@
 #define END_MS 25
 #define QUIET_LOOKS 8u
 #define TOLD_MOST 1024u
+/* Between two looks at the descendants, and how many times as long as one takes. */
+#define LOOK_MS 100u
+#define LOOK_COST 20u
 
 /* Passed on to COMMAND. */
 static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
@@ -137,23 +140,40 @@ static void signals_pass(struct running *running)
 	}
 }
 
+/* Looks at the descendants, and returns when to look again: often, but not all the time. */
+static uint64_t descendants_look(const struct running *running)
+{
+	uint64_t begin = dump_now_ns(), took;
+
+	run_watch_look(running->command->watch);
+	took = (dump_now_ns() - begin) / 1000000;
+	return begin / 1000000 + took +
+		(LOOK_COST * took > LOOK_MS ? LOOK_COST * took : LOOK_MS);
+}
+
 /* Until COMMAND has ended, and then for its descendants as long as allowed. */
 static bool command_wait(struct running *running)
 {
 	struct pollfd fd = { running->signal_fd, POLLIN, 0 };
 	uint64_t settle_ms = running->command->settle_ns / 1000000;
-	uint64_t end = 0, now;
+	uint64_t end = UINT64_MAX, look = 0, next, now;
 	bool left;
 
 	for (;;) {
 		signals_pass(running);
 		left = children_reap(running);
 		now = dump_now_ns() / 1000000;
-		if (running->pid == 0 && end == 0)
+		if (running->pid == 0 && end == UINT64_MAX)
 			end = now + settle_ms;
-		if (!left || running->hurry || (end && now >= end))
-			return left;
-		poll(&fd, 1, end ? (int)(end - now) : -1);
+		if (!left)
+			return false;
+		if (now >= look || running->hurry || now >= end)
+			look = descendants_look(running);
+		if (running->hurry || now >= end)
+			return true;
+		now = dump_now_ns() / 1000000;
+		next = look < end ? look : end;
+		poll(&fd, 1, next > now ? (int)(next - now) : 0);
 	}
 }
 

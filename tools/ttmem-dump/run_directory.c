@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,24 +22,6 @@
 #define DEPTH_MAX 4
 /* It is locked as soon as it is made. */
 #define FRESH_S 60
-
-int run_directory_make(const char *base, char *ret_path, size_t ret_path_size)
-{
-	int length = snprintf(
-		ret_path, ret_path_size, "%s/" RUN_PREFIX "XXXXXX", base);
-	int fd;
-
-	errno = ENAMETOOLONG;
-	if (length >= (int)ret_path_size || !mkdtemp(ret_path)) {
-		ret_path[0] = '\0';
-		return -errno;
-	}
-	/* Left open: the lock goes with us. */
-	fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
-	return 0;
-}
 
 /* -- removing ------------------------------------------------------------------------ */
 
@@ -70,13 +53,63 @@ static void directory_remove(int parent, const char *path, int depth)
 }
 
 /* A process that still runs may put something in between. */
-void run_directory_remove(const char *path)
+void run_directory_remove(const char *outer)
 {
 	int tries;
 
-	for (tries = 0; tries < REMOVE_TRIES && access(path, F_OK) == 0;
+	for (tries = 0; tries < REMOVE_TRIES && access(outer, F_OK) == 0;
 		tries++)
-		directory_remove(AT_FDCWD, path, 0);
+		directory_remove(AT_FDCWD, outer, 0);
+}
+
+/* -- making --------------------------------------------------------------------------- */
+
+static int outer_make(const char *base, char *ret_path, size_t ret_path_size)
+{
+	int length = snprintf(
+		ret_path, ret_path_size, "%s/" RUN_PREFIX "XXXXXX", base);
+	int fd;
+
+	errno = ENAMETOOLONG;
+	if (length >= (int)ret_path_size || !mkdtemp(ret_path))
+		return -errno;
+	/* Left open: the lock goes with us. */
+	fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return 0;
+}
+
+static int inner_make(const char *outer, char *ret_path, size_t ret_path_size)
+{
+	bool shared = geteuid() == 0;
+	unsigned long long number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return -errno;
+	if (snprintf(ret_path, ret_path_size, "%s/%016llx", outer, number) >=
+		(int)ret_path_size)
+		return -ENAMETOOLONG;
+	if (mkdir(ret_path, 0700) < 0 ||
+		chmod(ret_path, shared ? 01777 : 0700) < 0 ||
+		chmod(outer, shared ? 0711 : 0700) < 0)
+		return -errno;
+	return 0;
+}
+
+int run_directory_make(
+	const char *base, char *ret_outer, char *ret_inner, size_t size)
+{
+	int r = outer_make(base, ret_outer, size);
+
+	if (r == 0) {
+		r = inner_make(ret_outer, ret_inner, size);
+		if (r < 0)
+			run_directory_remove(ret_outer);
+	}
+	if (r < 0)
+		ret_outer[0] = ret_inner[0] = '\0';
+	return r;
 }
 
 /* -- looking --------------------------------------------------------------------------- */
@@ -98,9 +131,30 @@ static int own_look(void *context, const struct dump_own *own)
 	return dump_names_each(own->fd, name_look, &copy);
 }
 
+struct inner_search {
+	const char *outer;
+	bool found; /* a segment whose process may be alive */
+};
+
+static int inner_look(void *context, const char *name)
+{
+	struct inner_search *search = context;
+	char path[PATH_MAX];
+	int r;
+
+	if (snprintf(path, sizeof(path), "%s/%s", search->outer, name) >=
+		(int)sizeof(path))
+		return -ENAMETOOLONG;
+	r = dump_users_each(path, own_look, NULL);
+	/* The log of ttmemd is not a directory. */
+	search->found = search->found || (r != 0 && r != -ENOTDIR);
+	return 0;
+}
+
 static enum dump_answer directory_judge(
 	int fd, const char *path, const char **ret_why)
 {
+	struct inner_search search = { path, false };
 	struct timespec now;
 	struct stat st;
 
@@ -113,7 +167,7 @@ static enum dump_answer directory_judge(
 	if (now.tv_sec - st.st_mtim.tv_sec < FRESH_S)
 		return DUMP_UNKNOWN;
 	*ret_why = "a process in it may be alive";
-	if (dump_own_each(path, own_look, NULL) != 0)
+	if (dump_names_each(fd, inner_look, &search) != 0 || search.found)
 		return DUMP_UNKNOWN;
 	*ret_why = NULL;
 	return DUMP_YES;

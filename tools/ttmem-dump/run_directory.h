@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private directory of a `run`: base/ttmem-run.XXXXXX, the guard's own. */
+/*
+ * The private directory of a `run`, the guard's own: base/ttmem-run.XXXXXX/RANDOM, which
+ * is the base directory of COMMAND. Where root runs it, other users can enter the outer
+ * one but not list it, and can make their directories in the inner one: those who were
+ * given its name, that is COMMAND's descendants.
+ */
 #ifndef TTM_DUMP_RUN_DIRECTORY_H
 #define TTM_DUMP_RUN_DIRECTORY_H
 
@@ -10,13 +15,14 @@
 #define RUN_PREFIX "ttmem-run."
 
 /*
- * Makes one, locked until the caller ends. Returns 0 or a negative errno; *ret_path
- * is "" then.
+ * Makes both, the outer one locked until the caller ends. Each path has room for `size`
+ * bytes. Returns 0 or a negative errno; both paths are "" then.
  */
-int run_directory_make(const char *base, char *ret_path, size_t ret_path_size);
+int run_directory_make(
+	const char *base, char *ret_outer, char *ret_inner, size_t size);
 
-/* With all that is in it, never through a link. */
-void run_directory_remove(const char *path);
+/* Removes the outer one with all that is in it, never through a link. */
+void run_directory_remove(const char *outer);
 
 /*
  * Whether `name` in a base directory is one of ours that nobody will remove:

@@ -25,14 +25,19 @@
 
 /* -- ttmemd ---------------------------------------------------------------------------- */
 
-static void ttmemd_try(const char *program, const char *directory)
+/* Root's serves also descendants that have become other users. */
+static const char *ttmemd_mode(void)
 {
-	execl(program, "ttmemd", "--mode", "user", "--dir", directory,
-		(char *)NULL);
+	return geteuid() == 0 ? "system" : "user";
+}
+
+static void ttmemd_try(const char *program)
+{
+	execl(program, "ttmemd", "--mode", ttmemd_mode(), (char *)NULL);
 }
 
 /* Beside us: in the build's folders, installed, or as the PATH has it. */
-static void ttmemd_search(const char *directory)
+static void ttmemd_search(void)
 {
 	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd",
 		"../sbin/ttmemd", "../bin/ttmemd" };
@@ -46,20 +51,19 @@ static void ttmemd_search(const char *directory)
 	for (i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
 		slash[1] = '\0';
 		snprintf(path, sizeof(path), "%s%s", self, places[i]);
-		ttmemd_try(path, directory);
+		ttmemd_try(path);
 	}
-	execlp("ttmemd", "ttmemd", "--mode", "user", "--dir", directory,
-		(char *)NULL);
-	ttmemd_try("/usr/local/sbin/ttmemd", directory);
-	ttmemd_try("/usr/sbin/ttmemd", directory);
+	execlp("ttmemd", "ttmemd", "--mode", ttmemd_mode(), (char *)NULL);
+	ttmemd_try("/usr/local/sbin/ttmemd");
+	ttmemd_try("/usr/sbin/ttmemd");
 }
 
-static void log_open(const char *directory)
+static void log_open(const char *outer)
 {
 	char path[PATH_MAX + 32];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/" LOG_NAME, directory);
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, outer);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		dup2(fd, STDERR_FILENO);
@@ -68,27 +72,29 @@ static void log_open(const char *directory)
 }
 
 /* It keeps `told` open, so that its end can be seen. */
-static pid_t ttmemd_start(const char *directory, const char *program, int told)
+static pid_t ttmemd_start(const struct run_guard *guard, const char *program)
 {
-	pid_t guard = getpid(), pid = fork();
+	pid_t self = getpid(), pid = fork();
 	sigset_t none;
 
 	if (pid != 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != guard)
+	if (getppid() != self)
 		_exit(TTM_EXIT_FAILURE);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	log_open(directory);
-	fcntl(told, F_SETFD, 0);
+	log_open(guard->outer);
+	fcntl(guard->told, F_SETFD, 0);
 	unsetenv("NOTIFY_SOCKET"); /* not the service that we may be part of */
 	unsetenv("TTMEM_RUN_ID");
+	/* Not as an argument: all users can read those. */
+	setenv("TTMEM_DIR", guard->directory, 1);
 	if (program)
-		ttmemd_try(program, directory);
+		ttmemd_try(program);
 	else
-		ttmemd_search(directory);
+		ttmemd_search();
 	/* Into the log, of which run_guard_is_well() tells, with our name. */
 	fprintf(stderr, "cannot start ttmemd%s%s: %s\n", program ? ": " : "",
 		program ? program : "", strerror(errno));
@@ -128,6 +134,7 @@ static bool end_wait(int hold)
 /* What the guard tells: an error, and where. In one write. */
 struct tale {
 	int error;
+	char outer[RUN_PATH_SIZE];
 	char directory[RUN_PATH_SIZE];
 };
 
@@ -163,21 +170,21 @@ __attribute__((noreturn)) static void guard_main(struct run_guard *guard,
 	memset(&tale, 0, sizeof(tale));
 	/* The guard's own: whenever we are killed, somebody knows of it. */
 	if (base)
-		tale.error = run_directory_make(
-			base, guard->directory, sizeof(guard->directory));
+		tale.error = run_directory_make(base, guard->outer,
+			guard->directory, sizeof(guard->directory));
 	if (base && tale.error == 0)
-		pid = ttmemd_start(guard->directory, ttmemd, guard->told);
+		pid = ttmemd_start(guard, ttmemd);
 	if (pid < 0)
 		tale.error = -errno;
-	snprintf(
-		tale.directory, sizeof(tale.directory), "%s", guard->directory);
+	memcpy(tale.outer, guard->outer, sizeof(tale.outer));
+	memcpy(tale.directory, guard->directory, sizeof(tale.directory));
 	told = write(guard->told, &tale, sizeof(tale)) == sizeof(tale);
 	close(guard->told);
 	if (!told || !end_wait(guard->hold))
 		run_descendants_end(run_id);
 	ttmemd_end(pid);
-	if (guard->directory[0])
-		run_directory_remove(guard->directory);
+	if (guard->outer[0])
+		run_directory_remove(guard->outer);
 	_exit(0);
 }
 
@@ -198,6 +205,7 @@ static int tale_hear(struct run_guard *guard, const char *base)
 	if (guard->pid > 0)
 		n = read(guard->told, &tale, sizeof(tale));
 	if (n == (ssize_t)sizeof(tale) && tale.error == 0) {
+		memcpy(guard->outer, tale.outer, sizeof(tale.outer));
 		memcpy(guard->directory, tale.directory,
 			sizeof(tale.directory));
 		return 0;
@@ -245,7 +253,7 @@ bool run_guard_is_well(const struct run_guard *guard)
 
 	if (poll(&fd, 1, 0) == 0)
 		return true;
-	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->directory);
+	snprintf(path, sizeof(path), "%s/" LOG_NAME, guard->outer);
 	file = fopen(path, "re");
 	if (file && !fgets(text, sizeof(text), file))
 		text[0] = '\0';
@@ -261,9 +269,8 @@ void run_guard_end(struct run_guard *guard)
 	static const char done = DONE;
 
 	if (guard->hold >= 0) {
-		if (write(guard->hold, &done, 1) != 1 && guard->directory[0])
-			run_directory_remove(
-				guard->directory); /* it was killed */
+		if (write(guard->hold, &done, 1) != 1 && guard->outer[0])
+			run_directory_remove(guard->outer); /* it was killed */
 		close(guard->hold);
 	}
 	if (guard->told >= 0)

@@ -290,7 +290,7 @@ bool suppressions_take(struct suppressions *suppressions,
 
 void suppression_write(FILE *file, const char *scope)
 {
-	const unsigned char *at = (const unsigned char *)(scope ? scope : "");
+	const unsigned char *at = (const unsigned char *)scope;
 
 	fputs("leak:^", file);
 	for (; *at; at++) {

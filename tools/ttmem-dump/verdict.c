@@ -131,6 +131,14 @@ void check_summarise(struct check_verdict *verdict)
 			plural(verdict->excuses->suppressions.unused,
 				"suppression", "suppressions"));
 	lines_summarise(verdict, &verdict->gaps, "data incomplete");
+	if (verdict->unknown_frees)
+		part_add(verdict, "%" PRIu64 " %s no object (%" PRIu64 " %s)",
+			verdict->unknown_frees,
+			plural(verdict->unknown_frees, "free matches",
+				"frees match"),
+			verdict->unknown_freers,
+			plural(verdict->unknown_freers, "process",
+				"processes"));
 	excused_add(verdict, &verdict->suppressed, "suppressed");
 	excused_add(verdict, &verdict->known, "in the baseline");
 	excused_add(verdict, &verdict->acknowledged, "acknowledged");
