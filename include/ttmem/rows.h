@@ -341,7 +341,7 @@ struct ttmem_object_row {
 	uint64_t address;
 	uint64_t program; /* CB, kernel */
 	uint64_t allocated_ns;
-	uint64_t age_ns;   /* at the moment of the figures */
+	uint64_t age_ns;   /* when the snapshot was taken */
 	uint64_t stack;    /* 0: none */
 	const char *scope; /* NULL: none. Equal texts may lie apart */
 };

@@ -450,21 +450,43 @@ static void share_add(struct ttm_device_row *total,
 	}
 }
 
+static void most(uint64_t *high, uint64_t value)
+{
+	if (value > *high)
+		*high = value;
+}
+
+/*
+ * A device was in use at least as much as one of its processes ever used: between two
+ * publications ttmemd samples nothing, but a process keeps its own peaks.
+ */
+static void peaks_raise(
+	struct ttm_device_row *total, const struct ttm_share_row *share)
+{
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		most(&total->figures[i].peak_bytes,
+			share->figures[i].peak_bytes);
+	most(&total->dram_peak, share->figures[TTMEM_FIGURE_DRAM].peak_bytes);
+	most(&total->dram_peak, share->figures[TTMEM_FIGURE_TRACE].peak_bytes);
+	most(&total->l1_tensix_peak,
+		share->figures[TTMEM_FIGURE_L1].peak_bytes);
+	most(&total->l1_tensix_peak,
+		share->figures[TTMEM_FIGURE_L1_SMALL].peak_bytes);
+}
+
 void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,
 	const struct ttm_share_row *now)
 {
 	if (before)
 		share_add(&chip->total, before, UINT64_MAX);
-	if (now)
+	if (now) {
 		share_add(&chip->total, now, 1);
+		peaks_raise(&chip->total, now);
+	}
 	chip->changed = true;
 	chip->shares_changed = true;
-}
-
-static void most(uint64_t *high, uint64_t value)
-{
-	if (value > *high)
-		*high = value;
 }
 
 static void uses_set(struct ttm_chip *chip)

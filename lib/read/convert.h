@@ -11,7 +11,8 @@ struct ttm_convert {
 	const struct ttm_view_copy *copy;
 	struct ttmem_snapshot *snapshot;
 	const struct ttm_commands *commands; /* up to date with the copy */
-	bool same_pids;              /* ttmemd is in our pid namespace */
+	bool same_pids;    /* ttmemd is in our pid namespace */
+	uint64_t taken_ns; /* when the snapshot is taken: ages count to it */
 	uint64_t *index[TTM_TABLES]; /* of rows: their index in the snapshot */
 };
 

@@ -137,7 +137,7 @@ static void object_convert(const struct ttm_convert *c,
 	struct ttmem_object_row *to)
 {
 	unsigned flags = TTM_W1_FLAGS(row->w1);
-	uint64_t now = c->copy->copy.monotonic_ns;
+	uint64_t now = c->taken_ns;
 
 	to->persistent = (flags & TTM_FLAG_PERSISTENT) != 0;
 	to->borrowed = (flags & TTM_FLAG_BORROWED) != 0;

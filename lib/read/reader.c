@@ -206,7 +206,8 @@ int ttmem_reader_status(
 #define FIELD(kind, name, from, of) FROM_##from(name)
 
 static int info_fill(const struct ttm_found *found,
-	const struct ttm_view_copy *copy, struct ttmem_snapshot *snapshot)
+	const struct ttm_view_copy *copy, uint64_t taken_ns,
+	struct ttmem_snapshot *snapshot)
 {
 	const struct ttm_aggregate_const *row = ttm_view_header(found->view);
 	struct ttmem_info_row *to = ttm_snapshot_info(snapshot);
@@ -219,7 +220,7 @@ static int info_fill(const struct ttm_found *found,
 	to->monotonic_ns = copy->copy.monotonic_ns;
 	to->realtime_ns = copy->copy.realtime_ns;
 	to->objects_used = copy->copy.objects_used;
-	to->taken_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	to->taken_ns = taken_ns;
 	if (seen_ns < copy->copy.monotonic_ns)
 		seen_ns = copy->copy.monotonic_ns;
 	to->age_ns = age_of(to->taken_ns, seen_ns);
@@ -273,6 +274,7 @@ static int reading_convert(const struct ttmem_reader *reader, uint32_t flags,
 		.commands = &reader->commands,
 		.same_pids = ttm_view_header(found->view)->pid_namespace ==
 			ttm_pid_namespace_read(),
+		.taken_ns = ttm_clock_ns(CLOCK_MONOTONIC),
 	};
 	struct ttmem_info_row *info;
 	int r = ttm_convert_copy(&c);
@@ -282,7 +284,7 @@ static int reading_convert(const struct ttmem_reader *reader, uint32_t flags,
 			&c, reading->objects, reading->objects_len);
 	ttm_convert_free(&c);
 	if (r == 0)
-		r = info_fill(found, &reading->copy, snapshot);
+		r = info_fill(found, &reading->copy, c.taken_ns, snapshot);
 	if (r < 0)
 		return r;
 	own_mark(found, snapshot);

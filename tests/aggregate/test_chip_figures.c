@@ -41,6 +41,11 @@ static void test_what_was_added_is_taken_back(void)
 	TEST_ASSERT_TRUE(chip->total.processes <= 16);
 	for (i = 0; i < 16; i++)
 		ttm_chip_count(chip, &shares[i], NULL);
+	/* Peaks stay. */
+	chip->total.dram_peak = 0;
+	chip->total.l1_tensix_peak = 0;
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		chip->total.figures[i].peak_bytes = 0;
 	TEST_ASSERT_EQUAL_MEMORY(&before, &chip->total, sizeof(before));
 }
 
@@ -106,6 +111,24 @@ static void test_uses_and_peaks(void)
 	TEST_ASSERT_EQUAL_HEX64(0x10001, row->dram_peak);
 	TEST_ASSERT_EQUAL_HEX64(row->l1_tensix_use + 0x10, row->l1_tensix_peak);
 	TEST_ASSERT_EQUAL_HEX64(1, row->figures[0].peak_bytes);
+}
+
+static void test_peaks_are_not_below_those_of_a_process(void)
+{
+	struct ttm_chip *chip = get(1, 7, 0);
+	const struct ttm_device_row *row;
+	struct ttm_share_row share;
+
+	memset(&share, 0, sizeof(share));
+	share.figures[TTMEM_FIGURE_DRAM].peak_bytes = 100;
+	share.figures[TTMEM_FIGURE_L1].peak_bytes = 200;
+	ttm_chip_count(chip, NULL, &share);
+	ttm_chips_publish(&chips);
+	row = device_row(chip);
+	TEST_ASSERT_EQUAL_UINT64(0, row->dram_use);
+	TEST_ASSERT_EQUAL_UINT64(100, row->figures[0].peak_bytes);
+	TEST_ASSERT_EQUAL_UINT64(100, row->dram_peak);
+	TEST_ASSERT_EQUAL_UINT64(200, row->l1_tensix_peak);
 }
 
 static void test_peaks_are_resumed(void)
@@ -387,6 +410,7 @@ int main(void)
 	RUN_TEST(test_what_was_added_is_taken_back);
 	RUN_TEST(test_a_process_counts_while_it_has_it_open_or_objects);
 	RUN_TEST(test_uses_and_peaks);
+	RUN_TEST(test_peaks_are_not_below_those_of_a_process);
 	RUN_TEST(test_peaks_are_resumed);
 	RUN_TEST(test_histories_go_round_at_three_resolutions);
 	RUN_TEST(test_histories_are_resumed);

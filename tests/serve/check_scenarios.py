@@ -143,6 +143,35 @@ def check_peak_stays(place):
                  12 * MIB)
 
 
+def check_brief_peak(place):
+    """Buffers that are gone before ttmemd looks: the process knows its own peak."""
+    lines = ['open 0 board=p150']
+    for i in range(20):
+        lines += [f'alloc 0 dram {i} 0x100000 {i + 1}M', f'free 0 dram {i}']
+    lines += ['alloc 0 dram 99 0x100000 1M', 'sync']
+    load = story(place, '\n'.join(lines) + '\n', {'dram': (MIB, 1)})
+    snapshot = place.snapshot()
+    share, = snapshot.of_process('shares', load.pid)
+    peak = share['figures']['dram']['peak_bytes']
+    device = snapshot['devices'][share['device']]
+    serve.expect('of the process', peak, 20 * MIB)
+    serve.expect('of the device', (device['figures']['dram']['peak_bytes'],
+                                   device['dram_peak']), (peak, peak))
+
+
+def check_age_counts_to_now(place):
+    """Nothing happens for a while: nothing is published, and ages grow."""
+    story(place, 'alloc 0 dram 1 0x100000 1M\nsync\n', {'dram': (MIB, 1)})
+    first = place.snapshot('--objects')
+    second = place.snapshot('--objects')
+    for snapshot in first, second:
+        row, = snapshot['objects']
+        serve.expect('age', row['age_ns'],
+                     snapshot['info']['taken_ns'] - row['allocated_ns'])
+    serve.expect('taken later',
+                 second['info']['taken_ns'] > first['info']['taken_ns'], True)
+
+
 # -- circular buffers ---------------------------------------------------------
 
 

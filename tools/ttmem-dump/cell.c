@@ -97,8 +97,7 @@ const char *dump_time(uint64_t realtime_ns, char buffer[static DUMP_CELL_SIZE])
 
 uint64_t dump_ago(const struct ttmem_snapshot *snapshot, uint64_t time_ns)
 {
-	return ttm_value_ago(
-		ttmem_snapshot_info(snapshot)->monotonic_ns, time_ns);
+	return ttm_value_ago(ttmem_snapshot_info(snapshot)->taken_ns, time_ns);
 }
 
 uint64_t dump_reasons_sum(const uint64_t counts[TTMEM_REASONS])

@@ -243,7 +243,7 @@ static void objects_add(const struct top_model *model,
 static void process_add(const struct top_model *model,
 	const struct ttmem_process_row *p, struct top_text *text)
 {
-	uint64_t now = ttmem_snapshot_info(model->snapshot)->monotonic_ns;
+	uint64_t now = ttmem_snapshot_info(model->snapshot)->taken_ns;
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], path[512];
 
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "cgroup", "%s",

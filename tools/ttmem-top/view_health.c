@@ -78,7 +78,7 @@ static void server_add(const struct top_model *model, struct top_text *text)
 	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "up",
 		"%s, restarts: %s, publication %s",
 		top_duration(
-			ttm_value_ago(info->monotonic_ns, info->started_ns), a),
+			ttm_value_ago(info->taken_ns, info->started_ns), a),
 		ttm_count_text(h ? h->restarts : TTMEM_UNKNOWN, b),
 		ttm_count_text(info->publication, c));
 	if (h) {
@@ -198,7 +198,7 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 
 static void failures_add(const struct top_model *model, struct top_text *text)
 {
-	uint64_t now = ttmem_snapshot_info(model->snapshot)->monotonic_ns;
+	uint64_t now = ttmem_snapshot_info(model->snapshot)->taken_ns;
 	size_t len = ttmem_snapshot_failures_len(model->snapshot), i, n;
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 	char comm[TOP_TEXT_SIZE], pid[TOP_TEXT_SIZE], scope[64];
