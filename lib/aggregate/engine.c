@@ -357,6 +357,10 @@ static void publish_error_tell(struct ttm_engine *engine, int error)
 	if (error == -EBUSY)
 		ttm_engine_log(engine, LOG_ERR,
 			"cannot publish: another ttmemd serves the directory");
+	else if (error && !ttm_publisher_has_file(engine->output.publisher))
+		ttm_engine_log(engine, LOG_ERR,
+			"cannot publish: %s; retrying every second",
+			strerror(-error));
 	else if (error)
 		ttm_engine_log(engine, LOG_ERR,
 			"cannot publish all: %s; what does not fit into the "
@@ -484,7 +488,7 @@ int ttm_engine_first(struct ttm_engine *engine)
 	/* It made the file, and told of all there is: the next ones do not. */
 	engine->publish_ns = 0;
 	rcu_read_unlock();
-	return r;
+	return ttm_publish_lacks_room(r) ? 1 : r;
 }
 
 /* -- the thread --------------------------------------------------------------------- */

@@ -37,7 +37,8 @@ int ttm_engine_new(
 
 /*
  * One round over all that the watch has found, and the first publication. The
- * caller is registered with RCU. Returns 0 or a negative errno.
+ * caller is registered with RCU. Returns 0, 1 (there is no room for the aggregate; the
+ * thread tries again every second), or a negative errno.
  */
 int ttm_engine_first(struct ttm_engine *engine);
 

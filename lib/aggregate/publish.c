@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "aggregate/image_pages.h"
 #include "aggregate/publish_file.h"
@@ -252,19 +253,34 @@ static void file_supersede(
 	TTM_TESTPOINT("old closed");
 }
 
+/*
+ * Removes the file of a ttmemd that ended, which is only history by now and takes the
+ * room of its successor. Returns false if there is none.
+ */
+static bool predecessor_remove(const struct ttm_publisher *publisher)
+{
+	return !publisher->file.header &&
+		unlinkat(publisher->config.directory_fd, TTM_AGGREGATE_FILE,
+			0) == 0;
+}
+
 static int file_replace(struct ttm_publisher *publisher,
 	struct ttm_image *image, uint64_t cut_ns)
 {
 	struct ttm_publish_file file, *old = &publisher->file;
 	struct ttm_publish_objects *objects = &publisher->objects;
+	uint64_t capacity;
 	int r;
 
 	if (!publisher->tidied)
 		ttm_publish_file_tidy(&publisher->config);
 	publisher->tidied = true;
-	r = ttm_publish_file_make(&publisher->config, ttm_image_size(image),
-		ttm_publish_objects_capacity(objects, old->objects_capacity),
-		&file);
+	capacity = ttm_publish_objects_capacity(objects, old->objects_capacity);
+	r = ttm_publish_file_make(
+		&publisher->config, ttm_image_size(image), capacity, &file);
+	if ((r == -ENOSPC || r == -EDQUOT) && predecessor_remove(publisher))
+		r = ttm_publish_file_make(&publisher->config,
+			ttm_image_size(image), capacity, &file);
 	if (r < 0)
 		return r;
 	file.layout = ttm_image_layout(image);
@@ -300,8 +316,7 @@ static bool file_has_name(const struct ttm_publisher *publisher)
 			named.st_dev == own.st_dev);
 }
 
-/* Of space, memory or descriptors: who has none for another file may have one. */
-static bool error_is_lack(int error)
+bool ttm_publish_lacks_room(int error)
 {
 	return error == -ENOSPC || error == -EDQUOT || error == -EFBIG ||
 		error == -ENOMEM || error == -EMFILE || error == -ENFILE;
@@ -354,7 +369,7 @@ int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	else
 		r = file_replace(publisher, image, cut_ns);
 	publisher->behind = r < 0;
-	if (error_is_lack(r))
+	if (ttm_publish_lacks_room(r))
 		publish_part(publisher, image, cut_ns);
 	if (r < 0)
 		return r;
@@ -362,6 +377,11 @@ int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	ttm_publish_objects_settle(
 		&publisher->objects, publisher->file.objects_capacity);
 	return 0;
+}
+
+bool ttm_publisher_has_file(const struct ttm_publisher *publisher)
+{
+	return publisher->file.header != NULL;
 }
 
 uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher)

@@ -61,6 +61,15 @@ void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
 int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 	uint64_t cut_ns);
 
+/*
+ * Whether ttm_publish() returned that error for lack of space, memory or descriptors:
+ * a later call may succeed.
+ */
+bool ttm_publish_lacks_room(int error);
+
+/* Whether there is a file that readers see. */
+bool ttm_publisher_has_file(const struct ttm_publisher *publisher);
+
 /* cut_ns of the positions and distributions that readers see, 0: none. */
 uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher);
 

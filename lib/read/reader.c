@@ -124,7 +124,10 @@ static void reason_write(
 		snprintf(to, size, "the aggregate may not be read: %s", error);
 		break;
 	case TTMEM_SOURCE_NEVER_STARTED:
-		snprintf(to, size, "ttmemd was never started here");
+		snprintf(to, size,
+			found->error == -ENODATA ?
+				"ttmemd runs but has published nothing yet" :
+				"ttmemd was never started here");
 		break;
 	case TTMEM_SOURCE_DEAD:
 		snprintf(to, size,

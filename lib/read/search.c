@@ -93,6 +93,7 @@ static enum ttmem_source source_of_error(int error)
 {
 	switch (error) {
 	case -ENOENT:
+	case -ENODATA:
 		return TTMEM_SOURCE_NEVER_STARTED;
 	case -EACCES:
 	case -EPERM:
@@ -192,7 +193,7 @@ static int rank(const struct ttm_found *found)
 		[TTMEM_SOURCE_NO_BASE] = 0,
 	};
 
-	return ranks[found->source];
+	return ranks[found->source] * 2 + (found->error == -ENODATA);
 }
 
 static bool is_better(const struct ttm_found *a, const struct ttm_found *b)
@@ -241,6 +242,9 @@ static int candidate_open(const struct ttm_search *search, int fd,
 	if (fd >= 0)
 		r = ttm_view_open(fd, name, geteuid(), &candidate->view);
 	if (r < 0) {
+		/* Without room for an aggregate a ttmemd has its lock alone. */
+		if (r == -ENOENT && fd >= 0 && ttm_directory_is_served(fd))
+			r = -ENODATA;
 		if (fd >= 0)
 			close(fd);
 		candidate->source = source_of_error(r);

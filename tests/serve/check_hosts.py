@@ -16,6 +16,7 @@ import resource
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 
@@ -120,17 +121,69 @@ def check_aggregate_that_cannot_grow(place):
         serve.expect('status', server.stop(), 0)
 
 
+def lives(server):
+    if server.process.poll() is not None:
+        serve.fail(f'ttmemd ended: {server.process.returncode}')
+
+
 def check_start_without_room(place):
-    """It does not start where it cannot publish, and says so."""
+    """It starts, says that it cannot publish, and does so once it can."""
     with small_filesystem(place, '16m'):
         load = place.run(HAS.format(chip=1, size=1))
+        dies = place.run(HAS.format(chip=1, size=2))
         ballast = Ballast(place)
         server = serve.Server(place, ('--mode', 'user'))
-        serve.expect('status', server.process.wait(serve.PATIENCE_S), 1)
-        says(server, 'No space left')
+        says(server, 'cannot publish: No space left')
+        status, _, error = place.dump()
+        serve.expect('a reader is told',
+                     'ttmemd runs but has published nothing' in error, True)
+        serve.expect('status of the reader', status != 0, True)
+        # Programs that come and end meanwhile are found.
+        load.go()
+        os.kill(dies.pid, signal.SIGKILL)
+        dies.process.wait()
+        lives(server)
         ballast.drop()
-        place.serve()
-        place.settled('with room', load)
+        place.sees('with room', lambda s: has(s, dies.pid, 'died', 1))
+        place.settled('with room', load, dies)
+        says(server, 'publishing again')
+        serve.expect('status', server.stop(), 0)
+
+
+def check_start_in_the_room_of_a_predecessor(place):
+    """What a ttmemd that ended left is replaced where there is no room for both."""
+    with small_filesystem(place, '16m'):
+        load = place.run(HAS.format(chip=1, size=1))
+        first = place.serve()
+        place.settled('before', load)
+        serve.expect('status', first.stop(), 0)
+        Ballast(place)
+        server = place.serve()
+        load.go()
+        place.settled('without room', load)
+        serve.expect('restarts',
+                     place.snapshot()['health']['restarts'], 1)
+        serve.expect('status', server.stop(), 0)
+
+
+def check_start_without_inodes(place):
+    """It waits for its directory, and can be told to stop meanwhile."""
+    with small_filesystem(place, '16m', inodes=2):
+        taken = f'{place.base}/taken'
+        os.mkdir(taken)
+        for sign in (signal.SIGTERM, None):
+            server = serve.Server(place, ('--mode', 'user'))
+            says(server, 'No space left on device; retrying every second')
+            lives(server)
+            if sign:
+                serve.expect('status', server.stop(sign), 0)
+        subprocess.run(['mount', '-o', 'remount,nr_inodes=64', place.base],
+                       check=True)
+        os.rmdir(taken)
+        server.wait_ready()
+        load = place.run(HAS.format(chip=1, size=1))
+        place.settled('with inodes', load)
+        serve.expect('status', server.stop(), 0)
 
 
 # -- descriptors and memory ---------------------------------------------------
@@ -501,6 +554,8 @@ NEED = {
     check_full_filesystem: MOUNT,
     check_aggregate_that_cannot_grow: MOUNT,
     check_start_without_room: MOUNT,
+    check_start_in_the_room_of_a_predecessor: MOUNT,
+    check_start_without_inodes: MOUNT,
     check_one_user_makes_up_chips: ('true',),
     check_segments_are_removed: ('true',),
     check_everything_of_a_user_is_removed: ('true',),

@@ -2,6 +2,7 @@
 """Filesystems without room, and who fills them; mounting needs root."""
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -33,10 +34,20 @@ class Crowd:
         serve.expect('status', self.process.wait(serve.PATIENCE_S), 0)
 
 
+def mounts_are_private():
+    """What this process mounts goes away with it, however it ends."""
+    newns = 0x20000
+    if ctypes.CDLL(None).unshare(newns) < 0:
+        serve.fail('no mount namespace')
+    subprocess.run(['mount', '--make-rprivate', '/'], check=True)
+
+
 @contextlib.contextmanager
-def small_filesystem(place, size):
-    """The base is on a filesystem of its own."""
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size},mode=1777',
+def small_filesystem(place, size, inodes=0):
+    """The base is on a filesystem of its own; 0 inodes: any number."""
+    mounts_are_private()
+    subprocess.run(['mount', '-t', 'tmpfs', '-o',
+                    f'size={size},nr_inodes={inodes},mode=1777',
                     'ttmem-test', place.base], check=True)
     try:
         yield

@@ -318,7 +318,7 @@ static void manager_is_told(const char *name)
 	int fd = manager_open(name);
 	struct run run = run_serving("user");
 
-	manager_hears(fd, "READY=1\nSTATUS=Publishing in ");
+	manager_hears(fd, "READY=1\nSTATUS=Serving ");
 	kill(run.pid, SIGTERM);
 	manager_hears(fd, "STOPPING=1");
 	TEST_ASSERT_EQUAL_INT(0, run_end(&run, said, sizeof(said)));

@@ -64,6 +64,8 @@ const char *dump_worth_hint(uint64_t state)
 		return "run it as the user whose processes you ask for, or ask "
 		       "who runs ttmemd for --file-mode 0644";
 	case TTMEM_SOURCE_NEVER_STARTED:
+		return "start ttmemd, with the same base directory; if it "
+		       "runs, make room there";
 	case TTMEM_SOURCE_DEAD:
 		return "start ttmemd, with the same base directory";
 	case TTMEM_SOURCE_STALE:

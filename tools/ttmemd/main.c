@@ -27,6 +27,9 @@
 #include "notify.h"
 #include "options.h"
 
+/* Between attempts to create the directory that ttmemd publishes in. */
+#define RETRY_MS 1000
+
 struct daemon {
 	struct options options;
 	struct ttm_registry *registry;
@@ -39,6 +42,7 @@ struct daemon {
 	int signal_fd;
 	int ended_fd;    /* the drain's thread has ended */
 	uint64_t rounds; /* of the watch, when the manager was told last */
+	bool publishing; /* the first publication was made */
 };
 
 /* -- the process -------------------------------------------------------------- */
@@ -81,6 +85,60 @@ static int signals_open(struct daemon *daemon)
 	daemon->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 	daemon->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return daemon->signal_fd < 0 || daemon->ended_fd < 0 ? -errno : 0;
+}
+
+/* Whether a signal to end arrives within that time. */
+static bool told_to_stop(const struct daemon *daemon, int timeout_ms)
+{
+	struct pollfd fd = { daemon->signal_fd, POLLIN, 0 };
+
+	return poll(&fd, 1, timeout_ms) > 0;
+}
+
+/* -- the service manager ------------------------------------------------------ */
+
+static int manager_tell(const struct daemon *daemon, const char *state)
+{
+	int r = notify_send(state);
+
+	if (r == 0 && daemon->options.notify)
+		r = -EDESTADDRREQ;
+	if (r < 0)
+		log_format(LOG_WARNING, "NOTIFY_SOCKET: %s", strerror(-r));
+	return r;
+}
+
+/* Also while there is no room: a restart would not make any. */
+static int manager_tell_started(
+	const struct daemon *daemon, const char *status, const char *path)
+{
+	char state[TTM_PATH_SIZE + 64];
+	int r;
+
+	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s %s", status, path);
+	r = manager_tell(daemon, state);
+	return daemon->options.notify && r < 0 ? r : 0;
+}
+
+/* Only while the watch gets around: else the manager should see that it hangs. */
+static void manager_tell_alive(struct daemon *daemon)
+{
+	uint64_t rounds = ttm_watch_rounds(daemon->watch);
+
+	if (rounds != daemon->rounds)
+		notify_send("WATCHDOG=1");
+	daemon->rounds = rounds;
+}
+
+/* Half of what is expected, but not below the pace of the watch. */
+static int watchdog_ms(void)
+{
+	uint64_t us = notify_watchdog_us();
+
+	if (us == 0)
+		return -1;
+	us /= 2;
+	return us > 3600000000ull ? 3600000 : (int)(us / 1000 + 1);
 }
 
 /* -- opening ------------------------------------------------------------------ */
@@ -149,7 +207,7 @@ static void watch_explain(const struct daemon *daemon, int error,
 	}
 }
 
-static int watch_open(struct daemon *daemon)
+static int watch_try(struct daemon *daemon, struct ttm_watch_failure *failure)
 {
 	struct ttm_watch_config config = {
 		.base = daemon->options.dir,
@@ -157,16 +215,39 @@ static int watch_open(struct daemon *daemon)
 		.max_processes = daemon->options.max_processes,
 		.log = log_text,
 	};
-	struct ttm_watch_failure failure;
 	int r;
 
-	memset(&failure, 0, sizeof(failure));
+	memset(failure, 0, sizeof(*failure));
 	r = ttm_registry_new(&daemon->registry);
-	if (r < 0) {
-		log_format(LOG_ERR, "registry: %s", strerror(-r));
-		return r;
+	if (r == 0)
+		r = ttm_watch_open(
+			&config, daemon->registry, &daemon->watch, failure);
+	if (r < 0)
+		ttm_registry_free(&daemon->registry);
+	return r;
+}
+
+/*
+ * Waits for an inode where ttmemd's directory and its lock file need one: a full
+ * filesystem is no reason to exit. Returns 0, -EINTR when told to stop, or an error.
+ */
+static int watch_open(struct daemon *daemon)
+{
+	struct ttm_watch_failure failure;
+	int r = watch_try(daemon, &failure);
+
+	if (r == -ENOSPC || r == -EDQUOT) {
+		log_format(LOG_ERR, "%s: %s; retrying every second",
+			failure.path, strerror(-r));
+		manager_tell_started(
+			daemon, "Waiting for room in", failure.path);
 	}
-	r = ttm_watch_open(&config, daemon->registry, &daemon->watch, &failure);
+	while (r == -ENOSPC || r == -EDQUOT) {
+		if (told_to_stop(daemon, RETRY_MS))
+			return -EINTR;
+		notify_send("WATCHDOG=1");
+		r = watch_try(daemon, &failure);
+	}
 	if (r < 0) {
 		watch_explain(daemon, -r, &failure);
 		return r;
@@ -233,56 +314,12 @@ static int engine_open(struct daemon *daemon)
 			ttm_watch_home_path(daemon->watch), strerror(-r));
 		return r;
 	}
+	daemon->publishing = r == 0;
 	r = -pthread_create(&daemon->drain, NULL, drain_run, daemon);
 	daemon->drain_started = r == 0;
 	if (r < 0)
 		log_format(LOG_ERR, "thread: %s", strerror(-r));
 	return r;
-}
-
-/* -- the service manager ------------------------------------------------------ */
-
-static int manager_tell(const struct daemon *daemon, const char *state)
-{
-	int r = notify_send(state);
-
-	if (r == 0 && daemon->options.notify)
-		r = -EDESTADDRREQ;
-	if (r < 0)
-		log_format(LOG_WARNING, "NOTIFY_SOCKET: %s", strerror(-r));
-	return r;
-}
-
-static int manager_tell_ready(const struct daemon *daemon)
-{
-	char state[TTM_PATH_SIZE + 64];
-	int r;
-
-	snprintf(state, sizeof(state), "READY=1\nSTATUS=Publishing in %s",
-		ttm_watch_home_path(daemon->watch));
-	r = manager_tell(daemon, state);
-	return daemon->options.notify && r < 0 ? r : 0;
-}
-
-/* Only while the watch gets around: else the manager should see that it hangs. */
-static void manager_tell_alive(struct daemon *daemon)
-{
-	uint64_t rounds = ttm_watch_rounds(daemon->watch);
-
-	if (rounds != daemon->rounds)
-		notify_send("WATCHDOG=1");
-	daemon->rounds = rounds;
-}
-
-/* Half of what is expected, but not below the pace of the watch. */
-static int watchdog_ms(void)
-{
-	uint64_t us = notify_watchdog_us();
-
-	if (us == 0)
-		return -1;
-	us /= 2;
-	return us > 3600000000ull ? 3600000 : (int)(us / 1000 + 1);
 }
 
 /* -- running ------------------------------------------------------------------ */
@@ -318,11 +355,14 @@ static int daemon_run(struct daemon *daemon)
 		r = engine_open(daemon);
 	}
 	if (r == 0)
-		r = manager_tell_ready(daemon);
+		r = manager_tell_started(
+			daemon, "Serving", ttm_watch_home_path(daemon->watch));
 	if (r < 0)
-		return r;
-	log_format(LOG_NOTICE, "publishing in %s",
-		ttm_watch_home_path(daemon->watch));
+		return r == -EINTR ? 0 : r;
+	/* Without room the engine has said so, and tries again. */
+	if (daemon->publishing)
+		log_format(LOG_NOTICE, "publishing in %s",
+			ttm_watch_home_path(daemon->watch));
 	r = daemon_wait(daemon);
 	notify_send("STOPPING=1");
 	return r;
