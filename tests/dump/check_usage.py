@@ -195,6 +195,19 @@ def completed(line):
     return set(done.stdout.split())
 
 
+def check_slips_are_answered(place):
+    """With the closest valid word, or with all of them."""
+    for arguments, answer in (
+            (('chekc',), '(did you mean "check"?)'),
+            (('xyz',), '(valid: report, '),
+            (('--formta', 'json'), '(did you mean --format?)'),
+            (('--bytes=yes',), '--bytes takes no value'),
+            (('--kind', 'dran'), '(did you mean "dram"?)'),
+            (('--kind', 'sram_x'), '(valid: dram, l1, '),
+            (('check', '--errors-for', 'lost'), '(valid: orphaned, ')):
+        has(run(place, *arguments, status=2).stderr, answer)
+
+
 def check_completion(place):
     serve.expect('commands', completed('ttmem-dump '), set(COMMANDS))
     for command in COMMANDS:
@@ -221,4 +234,5 @@ def check_completion(place):
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_wrong, check_wrong_values_have_the_name_of_their_option,
+        check_slips_are_answered,
         check_help, check_each_option_is_tested, check_man_page, check_completion)))

@@ -220,9 +220,9 @@ MISTAKES = (
     ('alloc 0 dram 0x1g 0 1', 'not a number: 0x1g'),
     ('alloc 4294967296 dram 1 0 1', 'neither a device nor a mesh'),
     ('alloc 0 dram 18446744073709551616 0 1', 'not a number'),
-    ('allocate 0', 'no such event: allocate'),
+    ('allocate 0', 'unknown event: allocate'),
     ('kernel 0 1 fabrik 1 1', 'not a kernel type: fabrik'),
-    ('open 0 board=q7', 'no such board: q7'),
+    ('open 0 board=q7', 'unknown board: q7'),
     ('open 0 index=1', 'index needs board before it'),
     ('open 0 colour=red', 'open does not take that'),
     ('open 0 chip', 'not KEY=VALUE: chip'),
@@ -238,7 +238,7 @@ MISTAKES = (
     ('end', 'an end without a fork'),
     ('fork', 'a fork without an end'),
     ('mark a \x1b[2J', 'mark: too many words: \\x1b[2J'),
-    ('\x1b[2J', 'no such event: \\x1b[2J'),
+    ('\x1b[2J', 'unknown event: \\x1b[2J'),
     ('push ' + 'x' * 5000, 'a line of 4096 bytes or more'),
 )
 

@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ttmem/version.h>
 
+#include "common/choice.h"
 #include "common/error.h"
 
 void ttm_print_and_exit(const char *text)
@@ -26,6 +28,29 @@ void ttm_version_exit(const char *name)
 	ttm_print_and_exit(text);
 }
 
+/* Ends the program because of an option that getopt_long() refused. */
+__attribute__((noreturn)) static void option_refuse(
+	const char *given, const struct option *table)
+{
+	struct ttm_choice choice;
+	char name[64];
+
+	if (strncmp(given, "--", 2) != 0)
+		ttm_error_usage("unknown option: %s", given);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
+	ttm_choice_begin(&choice, name + 2);
+	for (; table->name; table++) {
+		if (strcmp(name + 2, table->name) == 0)
+			ttm_error_usage("%s takes no value: %s", name, given);
+		ttm_choice_add(&choice, table->name);
+	}
+	ttm_choice_text(&choice);
+	if (strncmp(choice.text, "(did", 4) == 0)
+		ttm_error_usage("unknown option: %s (did you mean --%s?)",
+			given, choice.closest);
+	ttm_error_usage("unknown option: %s", given);
+}
+
 int ttm_option_next(
 	int argc, char **argv, const char *shorts, const struct option *table)
 {
@@ -40,9 +65,7 @@ int ttm_option_next(
 	if (option == ':')
 		ttm_error_usage("%s needs a value", argv[optind - 1]);
 	if (option == '?')
-		ttm_error_usage("no such option, or with a value that it does "
-				"not take: %s",
-			argv[optind - 1]);
+		option_refuse(argv[optind - 1], table);
 	return option;
 }
 

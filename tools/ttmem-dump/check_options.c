@@ -143,13 +143,15 @@ static unsigned classes_parse(const char *value)
 	uint64_t number;
 
 	if (strlen(value) >= sizeof(text))
-		ttm_error_usage("--errors-for: no such classes: %s", value);
+		ttm_error_usage("--errors-for: unknown classes: %s (valid: "
+				"orphaned, live, persistent)",
+			value);
 	memcpy(text, value, strlen(value) + 1);
 	while ((part = strsep(&at, ",")) != NULL) {
 		if (ttmem_name_parse(TTMEM_NAMES_CLASS, part, &number) < 0)
 			ttm_error_usage(
-				"--errors-for: no such class: %s (orphaned, "
-				"live, persistent)",
+				"--errors-for: unknown class: %s (valid: "
+				"orphaned, live, persistent)",
 				part);
 		classes |= 1u << number;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/choice.h"
 #include "common/error.h"
 #include "common/number.h"
 
@@ -115,6 +116,20 @@ void dump_filter_add_scope(
 	filter->scopes[filter->scopes_len++] = value;
 }
 
+__attribute__((noreturn)) static void kind_refuse(
+	const char *option, const char *part)
+{
+	struct ttm_choice choice;
+	uint64_t figure;
+
+	ttm_choice_begin(&choice, part);
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		ttm_choice_add(&choice, ttmem_name(TTMEM_NAMES_FIGURE, figure));
+	ttm_choice_add(&choice, "kernel");
+	ttm_error_usage("--%s: unknown kind: %s %s", option, part,
+		ttm_choice_text(&choice));
+}
+
 static void kind_take(
 	struct dump_filter *filter, const char *option, const char *part)
 {
@@ -127,7 +142,7 @@ static void kind_take(
 	else if (ttmem_name_parse(TTMEM_NAMES_FIGURE, part, &figure) == 0)
 		filter->figures |= 1u << figure;
 	else
-		ttm_error_usage("--%s: no such kind: %s", option, part);
+		kind_refuse(option, part);
 }
 
 void dump_filter_add_kinds(

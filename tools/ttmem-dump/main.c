@@ -9,6 +9,7 @@
 #include <ttmem/version.h>
 
 #include "command.h"
+#include "common/choice.h"
 #include "common/error.h"
 
 static const struct dump_command commands[] = {
@@ -54,12 +55,17 @@ static int version_print(void)
 
 static const struct dump_command *command_find(const char *name)
 {
+	struct ttm_choice choice;
 	size_t i;
 
-	for (i = 0; i < COMMANDS_LEN; i++)
+	ttm_choice_begin(&choice, name);
+	for (i = 0; i < COMMANDS_LEN; i++) {
 		if (strcmp(commands[i].name, name) == 0)
 			return &commands[i];
-	ttm_error_usage("no such command: %s", name);
+		ttm_choice_add(&choice, commands[i].name);
+	}
+	ttm_error_usage(
+		"unknown command: %s %s", name, ttm_choice_text(&choice));
 }
 
 /*

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/choice.h"
 #include "common/error.h"
 #include "common/number.h"
 #include "common/options.h"
@@ -215,6 +216,30 @@ static bool is_for_scripts(int option)
 
 /* -- one option each, in groups ------------------------------------------------ */
 
+__attribute__((noreturn)) static void board_refuse(const char *name)
+{
+	struct ttm_choice choice;
+	size_t i;
+
+	ttm_choice_begin(&choice, name);
+	for (i = 0; i < load_boards_len; i++)
+		ttm_choice_add(&choice, load_boards[i].name);
+	ttm_error_usage("--board: unknown board: %s %s", name,
+		ttm_choice_text(&choice));
+}
+
+__attribute__((noreturn)) static void pattern_refuse(const char *name)
+{
+	struct ttm_choice choice;
+	size_t i;
+
+	ttm_choice_begin(&choice, name);
+	for (i = 0; i < load_patterns_len; i++)
+		ttm_choice_add(&choice, load_patterns[i]->name);
+	ttm_error_usage("--pattern: unknown pattern: %s %s", name,
+		ttm_choice_text(&choice));
+}
+
 static bool where_parse(struct load_options *o, int option)
 {
 	switch (option) {
@@ -234,7 +259,7 @@ static bool where_parse(struct load_options *o, int option)
 	case OPTION_BOARD:
 		o->board = load_board_find(optarg);
 		if (!o->board)
-			ttm_error_usage("--board: no such board: %s", optarg);
+			board_refuse(optarg);
 		return true;
 	case OPTION_CHIP_OFFSET:
 		o->chip_offset = number_get(option, 0, UINT16_MAX);
@@ -268,8 +293,7 @@ static bool what_parse(struct load_options *o, int option)
 	case OPTION_PATTERN:
 		o->pattern = load_pattern_find(optarg);
 		if (!o->pattern)
-			ttm_error_usage(
-				"--pattern: no such pattern: %s", optarg);
+			pattern_refuse(optarg);
 		return true;
 	case OPTION_SCRIPT:
 		o->script = optarg;
@@ -323,8 +347,10 @@ static bool end_parse(struct load_options *o, int option)
 	case OPTION_LEAK_KIND:
 		kind = load_kind_find(optarg);
 		if (kind < 0)
-			ttm_error_usage(
-				"--leak-kind: no such kind: %s", optarg);
+			ttm_error_usage("--leak-kind: unknown kind: %s (valid: "
+					"dram, l1, system_memory, l1_small, "
+					"trace)",
+				optarg);
 		o->leak_kind = (enum ttmem_kind)kind;
 		return true;
 	case OPTION_LEAK_SIZE:

@@ -242,7 +242,7 @@ static const struct load_board *board_read(struct parsing *p, const char *word)
 	const struct load_board *board = load_board_find(word);
 
 	if (!board)
-		script_fail(p->script, p->line, "no such board: %s",
+		script_fail(p->script, p->line, "unknown board: %s",
 			shown(p, word));
 	return board;
 }
@@ -374,8 +374,9 @@ void script_command_parse(const struct load_script *script,
 
 	memset(ret_command, 0, sizeof(*ret_command));
 	if (!verb)
-		script_fail(
-			script, line, "no such event: %s", shown(&p, words[0]));
+		script_fail(script, line,
+			"unknown event: %s (ttmem-load(1) lists them)",
+			shown(&p, words[0]));
 	ret_command->verb = verb;
 	ret_command->line = line;
 	if (verb->flag && words_len > 1 &&

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/device.h"
+#include "common/choice.h"
 #include "common/error.h"
 #include "common/number.h"
 #include "common/options.h"
@@ -135,18 +136,24 @@ static enum top_view view_parse(const char *value)
 	for (i = 0; i < TOP_VIEWS; i++)
 		if (strcmp(value, top_view_name((enum top_view)i)) == 0)
 			return (enum top_view)i;
-	ttm_error_usage("--view: neither devices, charts, processes nor "
-			"health: %s",
+	ttm_error_usage("--view: unknown view: %s (valid: devices, charts, "
+			"processes, health)",
 		value);
 }
 
 static size_t sort_parse(const char *value)
 {
 	size_t column = top_column_find(TOP_TABLE_PROCESSES, value);
+	size_t first = top_table_first(TOP_TABLE_PROCESSES), i;
+	struct ttm_choice choice;
 
-	if (column == TOP_COLUMNS)
-		ttm_error_usage("--sort: no such column: %s", value);
-	return column;
+	if (column != TOP_COLUMNS)
+		return column;
+	ttm_choice_begin(&choice, value);
+	for (i = 0; i < top_table_len(TOP_TABLE_PROCESSES); i++)
+		ttm_choice_add(&choice, top_columns[first + i].name);
+	ttm_error_usage("--sort: unknown column: %s %s", value,
+		ttm_choice_text(&choice));
 }
 
 static const char *device_parse(const char *value)

@@ -236,6 +236,24 @@ static const char *option_name(int option)
 	return "";
 }
 
+static const char *option_expects(int option)
+{
+	switch (option) {
+	case OPTION_MODE:
+		return "user or system";
+	case OPTION_MAX_PROCESSES:
+		return "a number above 0";
+	case OPTION_MAX_BYTES:
+		return "a size above 0, for example 4G";
+	case OPTION_GROUP:
+		return "the name or the number of a group";
+	case OPTION_FILE_MODE:
+		return "0600, 0640 or 0644";
+	default:
+		return "an absolute path";
+	}
+}
+
 bool options_parse(
 	int argc, char **argv, struct options *ret_options, int *ret_status)
 {
@@ -255,13 +273,17 @@ bool options_parse(
 		if (option == '?')
 			return usage(ret_status);
 		if (!option_take(&options, option, optarg)) {
-			fprintf(stderr, "ttmemd: --%s: not '%s'\n",
-				option_name(option), optarg);
+			fprintf(stderr,
+				"ttmemd: --%s: '%s' is not valid; expected "
+				"%s\n",
+				option_name(option), optarg,
+				option_expects(option));
 			return usage(ret_status);
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "ttmemd: what is '%s'?\n", argv[optind]);
+		fprintf(stderr, "ttmemd: unexpected argument: '%s'\n",
+			argv[optind]);
 		return usage(ret_status);
 	}
 	options_default(&options);
