@@ -279,7 +279,12 @@ struct ttmem_process_row {
 	uint8_t uuid[16];
 	uint8_t run_id[16]; /* TTMEM_RUN_ID, zero-padded; zeros: none */
 	uint64_t directory; /* index */
-	uint64_t pid;       /* in its own pid namespace */
+	/*
+	 * In its own pid namespace. Unknown while it runs if ttmemd cannot confirm
+	 * which process has the segment; of an ended one it is what the program
+	 * said of itself.
+	 */
+	uint64_t pid;
 	uint64_t uid;
 	uint64_t pid_namespace;
 	uint64_t start_time; /* /proc/PID/stat field 22 */

@@ -90,10 +90,20 @@ struct ttm_attached {
 	 */
 	uint64_t fate;     /* enum ttm_fate */
 	uint64_t vanished; /* 1: its name is gone */
-	uint32_t pid;      /* in ttmemd's pid namespace, 0: not known */
+	/*
+	 * The process that has the segment, as the kernel says (owner.c); the
+	 * header's pid is only what the program says. pairs(owner): release by
+	 * the watch of `pid`, stored last; acquire by the drain, loaded first.
+	 */
+	uint32_t pid;           /* in ttmemd's pid namespace, 0: not proven */
+	uint32_t own_pid;       /* in its own pid namespace */
+	uint64_t pid_namespace; /* its own, 0: unknown */
+	uint64_t start_time;    /* 0: unknown */
 	/* The watch's own. */
-	int pidfd; /* -1: none */
+	int pidfd;          /* -1: none */
+	uint32_t pidfd_pid; /* whose it is, in ttmemd's pid namespace */
 	uint64_t checked_ns;
+	uint64_t proof_ns; /* when a proof of its process was last tried */
 	/* The drain's own; NULL until it has looked at it. */
 	struct ttm_process *process;
 };

@@ -383,6 +383,9 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 		process->fate = ttm_load(&attached->fate);
 		process->changed = true;
 	}
+	/* relaxed: what goes with it is read at the publication */
+	if (ttm_load32(&attached->pid) != process->pid)
+		process->changed = true;
 	if (now_ns >= process->due_ns)
 		process_drain(engine, process, now_ns);
 	return process->due_ns;

@@ -20,7 +20,8 @@
  *
  * The holder of a lock is known by its pid here, whatever namespace it is in. So the
  * pidfd is opened for the holder, if that can be seen; only for a process that lost
- * its lock before we came does the header's pid matter.
+ * its lock before we came does the header's pid matter. Whether that process is the
+ * one that is published, owner.c says.
  */
 #include "aggregate/watch_internal.h"
 
@@ -65,8 +66,7 @@ static int pidfd_open_for(uint32_t pid)
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-/* Also of a zombie; not of a leader that ended before its threads. */
-static bool pidfd_has_ended(int pidfd)
+bool ttm_pidfd_has_ended(int pidfd)
 {
 	struct pollfd poll_fd = { pidfd, POLLIN, 0 };
 
@@ -78,11 +78,21 @@ static void pidfd_keep(struct ttm_watch *watch, struct ttm_attached *attached,
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	ttm_store32(&attached->pid, pid); /* relaxed: a number by itself */
+	attached->pidfd_pid = pid;
 	attached->pidfd = pidfd;
 	event.data.u64 = attached->inode;
 	/* If that fails, the look of every second finds out. */
 	epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, pidfd, &event);
+}
+
+/* Closing it also ends epoll's interest: nobody else has it. */
+static void pidfd_drop(struct ttm_watch *watch, struct ttm_attached *attached)
+{
+	ttm_owner_forget(watch, attached);
+	if (attached->pidfd >= 0)
+		close(attached->pidfd);
+	attached->pidfd = -1;
+	attached->pidfd_pid = 0;
 }
 
 /* It is the same process if it holds the lock before and after. */
@@ -90,8 +100,12 @@ static void pidfd_take_holder(
 	struct ttm_watch *watch, struct ttm_attached *attached, uint32_t holder)
 {
 	uint32_t again = 0;
-	int pidfd = pidfd_open_for(holder);
+	int pidfd;
 
+	if (attached->pidfd_pid == holder)
+		return;
+	pidfd_drop(watch, attached);
+	pidfd = holder ? pidfd_open_for(holder) : -1;
 	if (pidfd < 0)
 		return;
 	if (lock_is_held(attached->fd, &again) == TTM_YES && again == holder)
@@ -141,6 +155,7 @@ static enum ttm_fate fate_by_maps(struct ttm_watch *watch,
 	switch (ttm_proc_maps(pid, watch->base_device, attached->inode)) {
 	case TTM_YES:
 		attached->checked_ns = now_ns;
+		ttm_owner_maps(watch, attached);
 		return TTM_FATE_ALIVE;
 	case TTM_NO:
 		return TTM_FATE_DEAD;
@@ -149,7 +164,7 @@ static enum ttm_fate fate_by_maps(struct ttm_watch *watch,
 	}
 	attached->checked_ns = 0;
 	/* It may have ended while we were reading. */
-	if (attached->pidfd >= 0 && pidfd_has_ended(attached->pidfd))
+	if (attached->pidfd >= 0 && ttm_pidfd_has_ended(attached->pidfd))
 		return TTM_FATE_DEAD;
 	return file_is_written(attached->fd) == TTM_NO ? TTM_FATE_DEAD :
 							 TTM_FATE_UNKNOWN;
@@ -168,7 +183,8 @@ static enum ttm_fate fate_by_pid(
 		if (start != attached->header.start_time)
 			return TTM_FATE_DEAD;
 		pidfd_take_started(watch, attached);
-		if (attached->pidfd >= 0 && pidfd_has_ended(attached->pidfd))
+		if (attached->pidfd >= 0 &&
+			ttm_pidfd_has_ended(attached->pidfd))
 			return TTM_FATE_DEAD;
 	}
 	return fate_by_maps(watch, attached, pid, now_ns);
@@ -222,9 +238,10 @@ static enum ttm_fate fate_without_lock(
 	if (boot_differs(watch, attached))
 		return TTM_FATE_DEAD;
 	if (attached->pidfd >= 0) {
-		if (pidfd_has_ended(attached->pidfd))
+		if (ttm_pidfd_has_ended(attached->pidfd))
 			return TTM_FATE_DEAD;
-		return fate_by_maps(watch, attached, attached->pid, now_ns);
+		return fate_by_maps(
+			watch, attached, attached->pidfd_pid, now_ns);
 	}
 	if (watch->pid_namespace != 0 &&
 		attached->header.pid_namespace == watch->pid_namespace)
@@ -250,8 +267,8 @@ static enum ttm_fate fate_judge(
 	switch (lock_is_held(attached->fd, &holder)) {
 	case TTM_YES:
 		attached->checked_ns = 0;
-		if (attached->pidfd < 0 && holder)
-			pidfd_take_holder(watch, attached, holder);
+		pidfd_take_holder(watch, attached, holder);
+		ttm_owner_locks(watch, attached);
 		return TTM_FATE_ALIVE;
 	case TTM_NO:
 		return fate_without_lock(watch, attached, vanished);

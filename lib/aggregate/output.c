@@ -292,6 +292,22 @@ static enum ttm_process_state state_of(const struct ttm_process *process)
 	return TTM_PROCESS_REPORTING;
 }
 
+/* Never the header's pid: a reader may send signals to what is published. */
+static void owner_publish(
+	struct ttm_process *process, struct ttm_process_row *row)
+{
+	const struct ttm_attached *attached = process->attached;
+
+	/* pairs(owner): acquire, with the watch, which stores the pid last */
+	process->pid = ttm_load32_acquire(&attached->pid);
+	if (!process->pid)
+		return;
+	/* relaxed: a process that changes meanwhile is published again */
+	row->pid = ttm_load32(&attached->own_pid);
+	row->pid_namespace = ttm_load(&attached->pid_namespace);
+	row->start_time = ttm_load(&attached->start_time);
+}
+
 static void process_publish(
 	struct ttm_output *output, struct ttm_process *process)
 {
@@ -304,10 +320,8 @@ static void process_publish(
 	memcpy(row.run_id, header->run_id, sizeof(row.run_id));
 	row.directory = ttm_output_directory(
 		output, process->attached->directory);
-	row.pid = header->pid;
 	row.uid = process->attached->directory->uid;
-	row.pid_namespace = header->pid_namespace;
-	row.start_time = header->start_time;
+	owner_publish(process, &row);
 	row.started_ns = header->monotonic_base_ns;
 	row.last_event_ns = process->last_event_ns;
 	row.events = process->events;

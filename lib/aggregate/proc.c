@@ -30,6 +30,60 @@ bool ttm_proc_is_gone(uint32_t pid)
 	return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
+/* -- status ------------------------------------------------------------------- */
+
+/* "NSpid:" has a number per namespace, from ours inwards. */
+static bool own_pid_parse(const char *status, struct ttm_proc_status *ret)
+{
+	const char *at = strstr(status, "\nNSpid:");
+	unsigned long pid = 0;
+	unsigned count = 0;
+	char *end;
+
+	if (!at)
+		return false;
+	at += strlen("\nNSpid:");
+	while (*at == '\t') {
+		pid = strtoul(at, &end, 10);
+		if (end == at)
+			return false;
+		at = end;
+		count++;
+	}
+	ret->own_pid = (uint32_t)pid;
+	ret->nested = count > 1;
+	return count > 0;
+}
+
+bool ttm_proc_status(uint32_t pid, struct ttm_proc_status *ret_status)
+{
+	char path[48], text[4096];
+	struct ttm_proc_status status;
+	const char *line;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	length = ttm_file_read(path, text, sizeof(text) - 1);
+	text[length] = '\0';
+	line = strstr(text, "\nUid:");
+	if (!line ||
+		sscanf(line, "\nUid: %u %*u %u", &status.real_uid,
+			&status.saved_uid) != 2 ||
+		!own_pid_parse(text, &status))
+		return false;
+	*ret_status = status;
+	return true;
+}
+
+uint64_t ttm_proc_pid_namespace(uint32_t pid)
+{
+	struct stat st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
 /* -- maps --------------------------------------------------------------------- */
 
 /* "from-to rights offset major:minor inode path" */
@@ -37,11 +91,13 @@ static bool line_is_of(const char *line, uint64_t device, uint64_t inode)
 {
 	unsigned long long file = 0;
 	unsigned major_number, minor_number;
+	char rights[5];
 
-	return sscanf(line, "%*x-%*x %*s %*x %x:%x %llu", &major_number,
-		       &minor_number, &file) == 3 &&
+	return sscanf(line, "%*x-%*x %4s %*x %x:%x %llu", rights, &major_number,
+		       &minor_number, &file) == 4 &&
 		file == inode && major_number == major((dev_t)device) &&
-		minor_number == minor((dev_t)device);
+		minor_number == minor((dev_t)device) && rights[1] == 'w' &&
+		rights[3] == 's';
 }
 
 static enum ttm_answer maps_search(FILE *maps, uint64_t device, uint64_t inode)

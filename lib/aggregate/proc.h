@@ -22,10 +22,25 @@ uint64_t ttm_proc_start_time(uint32_t pid);
 bool ttm_proc_is_gone(uint32_t pid);
 
 /*
- * Whether the process has this file mapped. A process without any mapping (one
- * that is exiting, or a zombie leader of running threads) cannot tell.
+ * Whether the process has this file mapped, shared and for writing, as the library
+ * does. A process without any mapping (one that is exiting, or a zombie leader of
+ * running threads) cannot tell.
  */
 enum ttm_answer ttm_proc_maps(uint32_t pid, uint64_t device, uint64_t inode);
+
+/* Lines of /proc/PID/status. */
+struct ttm_proc_status {
+	uint32_t real_uid;
+	uint32_t saved_uid;
+	uint32_t own_pid; /* in its own pid namespace */
+	bool nested;      /* that namespace is below ours */
+};
+
+/* False: not to be read. */
+bool ttm_proc_status(uint32_t pid, struct ttm_proc_status *ret_status);
+
+/* Inode of the pid namespace that a process is in; 0: not to be read. */
+uint64_t ttm_proc_pid_namespace(uint32_t pid);
 
 /* The pid namespaces that can be seen, as of one look at all of /proc. */
 struct ttm_namespaces {

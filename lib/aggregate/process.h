@@ -61,6 +61,7 @@ struct ttm_process {
 	struct ttm_attached *attached;
 	uint64_t due_ns;      /* of the next look */
 	uint64_t fate;        /* as it was shown */
+	uint32_t pid;         /* ttm_attached.pid, as it was shown */
 	uint64_t interval_ns; /* between looks while something happens */
 	uint64_t attached_ns;
 	uint64_t last_event_ns;

@@ -168,6 +168,13 @@ static void process_fill(const struct ttm_output *output,
 	memcpy(row,
 		ttm_image_row(output->image, TTM_TABLE_PROCESSES, process->row),
 		sizeof(*row));
+	/* Nobody had it any more when it was first seen: no signal can reach the
+	 * process now, so the header's word will do. */
+	if (!row->pid) {
+		row->pid = process->attached->header.pid;
+		row->pid_namespace = process->attached->header.pid_namespace;
+		row->start_time = process->attached->header.start_time;
+	}
 	row->state = clean ? TTM_PROCESS_EXITED : TTM_PROCESS_DIED;
 	row->retired_ns = now_ns;
 	/* The file is for its owner and root, whatever is published. */

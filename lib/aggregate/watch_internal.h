@@ -207,10 +207,24 @@ void ttm_notice_round(struct ttm_watch *watch);
 void ttm_notice_read(struct ttm_watch *watch);
 void ttm_notice_rearm(struct ttm_watch *watch);
 
+/* -- owner.c ------------------------------------------------------------------ */
+
+/* The process of the pidfd holds the lock: it is published if that is proof. */
+void ttm_owner_locks(struct ttm_watch *watch, struct ttm_attached *attached);
+
+/* The process of the pidfd has the segment mapped: it is published. */
+void ttm_owner_maps(struct ttm_watch *watch, struct ttm_attached *attached);
+
+/* No process is published for the segment from now on. */
+void ttm_owner_forget(struct ttm_watch *watch, struct ttm_attached *attached);
+
 /* -- liveness.c --------------------------------------------------------------- */
 
 /* Whether it lives, as of now; also takes a pidfd if it has none. */
 void ttm_liveness_check(struct ttm_watch *watch, struct ttm_attached *attached);
+
+/* Also of a zombie; not of a leader that ended before its threads. */
+bool ttm_pidfd_has_ended(int pidfd);
 
 /* All of them, and how many there are in each directory. */
 void ttm_liveness_look(struct ttm_watch *watch);

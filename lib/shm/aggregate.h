@@ -265,7 +265,7 @@ struct ttm_process_row {
 	uint8_t uuid[16];
 	uint8_t run_id[16];
 	uint64_t directory; /* reference */
-	uint32_t pid;       /* in its own pid namespace */
+	uint32_t pid;       /* in its own pid namespace, 0: not confirmed */
 	uint32_t uid;       /* owner of the directory */
 	uint64_t pid_namespace;
 	uint64_t start_time;

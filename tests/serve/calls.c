@@ -12,6 +12,7 @@
  *   close                 all descriptors but the three, and so the lock
  *   leave                 the first thread ends, another one goes on
  *   daemon                goes on in a child, in a session of its own
+ *   user REAL SAVED       other users, the effective one is the real one
  *   name HEX              of the thread, from two digits per byte
  *   exit                  at once; nothing is freed
  */
@@ -84,7 +85,7 @@ static int word_run(const char *line)
 static int line_run(const char *line)
 {
 	uint64_t id, size;
-	uint32_t cores;
+	uint32_t cores, user, saved;
 
 	if (sscanf(line, "alloc %" SCNu64 " %" SCNu64, &id, &size) == 2)
 		ttmem_alloc(0, TTMEM_DRAM, id, 0x1000, size);
@@ -94,6 +95,8 @@ static int line_run(const char *line)
 			 &size, &cores) == 3)
 		ttmem_kernel_load(
 			0, id, ttmem_kernel_type_guess(size), size, cores, 0);
+	else if (sscanf(line, "user %" SCNu32 " %" SCNu32, &user, &saved) == 2)
+		return setresuid(user, user, saved);
 	else if (strncmp(line, "name ", 5) == 0)
 		return name_set(line + 5);
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,63 @@ uint64_t ttm_proc_start_time(uint64_t pid)
 	const char *field = ttm_proc_stat_field(pid, 22, buffer);
 
 	return field ? strtoull(field, NULL, 10) : 0;
+}
+
+/* Returns how many bytes were read; what follows them is a NUL. */
+static size_t proc_file_read(
+	uint64_t pid, const char *name, char *buffer, size_t buffer_size)
+{
+	char path[PATH_SIZE];
+	size_t length;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%llu/%s", (unsigned long long)pid,
+		name);
+	file = fopen(path, "re");
+	length = file ? fread(buffer, 1, buffer_size - 1, file) : 0;
+	if (file)
+		fclose(file);
+	buffer[length] = '\0';
+	return length;
+}
+
+static void command_read(uint64_t pid, struct ttm_proc_facts *facts)
+{
+	char text[sizeof(facts->command)];
+	size_t length = proc_file_read(pid, "cmdline", text, sizeof(text)), i;
+
+	while (length && text[length - 1] == '\0')
+		length--;
+	for (i = 0; i < length; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
+	if (length)
+		ttm_text_escape(text, facts->command, sizeof(facts->command));
+	else
+		snprintf(facts->command, sizeof(facts->command), "%s",
+			facts->comm);
+}
+
+int ttm_proc_facts_read(uint64_t pid, struct ttm_proc_facts *ret_facts)
+{
+	struct ttm_proc_facts facts = { .start_time = ttm_proc_start_time(
+						pid) };
+	char status[1024], comm[32];
+	unsigned long long uid;
+	const char *line;
+
+	proc_file_read(pid, "status", status, sizeof(status));
+	line = strstr(status, "\nUid:");
+	if (!facts.start_time || !line ||
+		sscanf(line, "\nUid: %*u %llu", &uid) != 1 ||
+		!proc_file_read(pid, "comm", comm, sizeof(comm)))
+		return -ESRCH;
+	facts.uid = uid;
+	comm[strcspn(comm, "\n")] = '\0';
+	ttm_text_escape(comm, facts.comm, sizeof(facts.comm));
+	command_read(pid, &facts);
+	*ret_facts = facts;
+	return 0;
 }
 
 uint64_t ttm_proc_pid_namespace(uint64_t pid)

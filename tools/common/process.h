@@ -29,6 +29,17 @@ const char *ttm_proc_stat_field(
 /* Field 22 of it; 0: not to be read. */
 uint64_t ttm_proc_start_time(uint64_t pid);
 
+/* What the kernel says of a process now. */
+struct ttm_proc_facts {
+	uint64_t start_time;
+	uint64_t uid;      /* its effective user */
+	char comm[64];     /* escaped */
+	char command[256]; /* all arguments, or `comm` without any; escaped */
+};
+
+/* Returns 0, or -ESRCH: not to be read. */
+int ttm_proc_facts_read(uint64_t pid, struct ttm_proc_facts *ret_facts);
+
 /* Inode of its pid namespace; pid 0 is ourselves. 0: unknown. */
 uint64_t ttm_proc_pid_namespace(uint64_t pid);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include "input.h"
+#include "signals.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -171,6 +172,7 @@ static void kill_ask(
 	struct top_model *model, struct top_state *state, uint64_t now_ns)
 {
 	const struct top_row *row = top_model_row(model, state);
+	int r;
 
 	if (state->view != TOP_VIEW_PROCESSES || !row ||
 		row->kind > TOP_ROW_UNTRACKED) {
@@ -188,12 +190,21 @@ static void kill_ask(
 		top_message(state, now_ns, "That process is gone");
 		return;
 	}
+	/* Its pid is the name of a file that a user made, and nothing more. */
+	if (row->kind == TOP_ROW_UNTRACKED) {
+		top_message(state, now_ns,
+			"No signal to a process that could not be tracked");
+		return;
+	}
 	state->victim.pid = row->pid;
 	state->victim.start_time = row->start_time;
 	state->victim.pid_namespace = row->pid_namespace;
-	ttm_text_escape(row->comm ? row->comm : "?", state->victim.name,
-		sizeof(state->victim.name));
-	top_window_open(state, TOP_MODE_SIGNAL, 0);
+	r = top_victim_look(&state->victim);
+	if (r < 0)
+		top_message(state, now_ns, "No signal can be sent: %s",
+			top_signal_error(r));
+	else
+		top_window_open(state, TOP_MODE_SIGNAL, 0);
 }
 
 /* -- charts ------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* Keys while something lies over the view. */
-#include <errno.h>
 #include <string.h>
 
 #include "input.h"
@@ -170,20 +169,6 @@ static void choice_key(struct top_model *model, struct top_state *state,
 	}
 }
 
-static const char *signal_error(int r)
-{
-	switch (r) {
-	case -ESRCH:
-		return "it is gone, or its pid is another process by now";
-	case -EXDEV:
-		return "it is in another pid namespace";
-	case -EINVAL:
-		return "pid and start time are not known";
-	default:
-		return strerror(-r);
-	}
-}
-
 static void confirm_key(struct top_state *state, int key, uint64_t now_ns)
 {
 	const struct top_signal *chosen = &top_signals[state->choice];
@@ -197,12 +182,13 @@ static void confirm_key(struct top_state *state, int key, uint64_t now_ns)
 	r = top_signal_send(&state->victim, chosen->number);
 	if (r == 0)
 		top_message(state, now_ns, "Sent SIG%s to %s (pid %llu)",
-			chosen->name, state->victim.name,
+			chosen->name, state->victim.facts.comm,
 			(unsigned long long)state->victim.pid);
 	else
 		top_message(state, now_ns, "Not sent to %s (pid %llu): %s",
-			state->victim.name,
-			(unsigned long long)state->victim.pid, signal_error(r));
+			state->victim.facts.comm,
+			(unsigned long long)state->victim.pid,
+			top_signal_error(r));
 }
 
 bool top_input_window(struct top_model *model, struct top_state *state,

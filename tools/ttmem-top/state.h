@@ -4,6 +4,7 @@
 #define TTM_TOP_STATE_H
 
 #include "columns.h"
+#include "common/process.h"
 #include "devices.h"
 #include "history.h"
 #include "peaks.h"
@@ -75,8 +76,7 @@ struct top_victim {
 	uint64_t pid;
 	uint64_t start_time;
 	uint64_t pid_namespace;
-	char name[64]; /* escaped */
-	int number;    /* of the signal */
+	struct ttm_proc_facts facts; /* as the dialog names it */
 };
 
 struct top_state {

@@ -132,7 +132,8 @@ static void signal_paint(struct top_state *state, const struct top_area *area)
 	size_t i;
 
 	snprintf(title, sizeof(title), "Signal to %.40s, pid %llu",
-		state->victim.name, (unsigned long long)state->victim.pid);
+		state->victim.facts.comm,
+		(unsigned long long)state->victim.pid);
 	inside = window_open(area, (int)TOP_SIGNALS, 44, title);
 	for (i = 0; i < TOP_SIGNALS; i++)
 		choice_paint(&inside, (int)i, i == state->choice, (int)i,
@@ -141,13 +142,17 @@ static void signal_paint(struct top_state *state, const struct top_area *area)
 
 static void confirm_paint(struct top_state *state, const struct top_area *area)
 {
-	struct top_area inside = window_open(area, 3, 52, "Are you sure?");
+	struct top_area inside = window_open(area, 4, 72, "Are you sure?");
+	const struct ttm_proc_facts *facts = &state->victim.facts;
+	char user[TOP_TEXT_SIZE];
 
 	top_printf(&inside, 0, 0, TOP_LOOK_STRONG, "Send SIG%s to %s?",
-		top_signals[state->choice].name, state->victim.name);
-	top_printf(&inside, 1, 0, TOP_LOOK_PLAIN, "pid %llu",
-		(unsigned long long)state->victim.pid);
-	top_put(&inside, 2, 0, TOP_LOOK_KEY, "y: yes    any other key: no");
+		top_signals[state->choice].name, facts->comm);
+	top_printf(&inside, 1, 0, TOP_LOOK_PLAIN, "pid %llu, user %s",
+		(unsigned long long)state->victim.pid,
+		ttm_user_text(facts->uid, user));
+	top_printf(&inside, 2, 0, TOP_LOOK_PLAIN, "command %s", facts->command);
+	top_put(&inside, 3, 0, TOP_LOOK_KEY, "y: yes    any other key: no");
 }
 
 /* -- detail ------------------------------------------------------------------- */

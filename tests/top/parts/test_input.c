@@ -55,6 +55,16 @@ static uint64_t selected_pid(void)
 	return row ? row->pid : 0;
 }
 
+/* The selected row is of a process that runs: ourselves. */
+static void select_self(void)
+{
+	struct top_row *row = &model.rows.list[state.rows.selected];
+
+	row->pid = (uint64_t)getpid();
+	row->start_time = ttm_proc_start_time(row->pid);
+	row->pid_namespace = ttm_proc_pid_namespace(0);
+}
+
 static void test_digits_and_tab_change_the_view(void)
 {
 	press('3');
@@ -198,6 +208,7 @@ static void test_windows_of_charts(void)
 static void test_vi_movement_is_a_setting(void)
 {
 	press('3');
+	select_self();
 	press('k');
 	TEST_ASSERT_EQUAL_INT(TOP_MODE_SIGNAL, state.mode);
 	press(TOP_KEY_ESCAPE);
@@ -225,6 +236,7 @@ static void test_peaks_are_reset(void)
 static void test_no_signal_without_a_yes(void)
 {
 	press('3');
+	select_self();
 	press('k');
 	press(TOP_KEY_ENTER);
 	TEST_ASSERT_EQUAL_INT(TOP_MODE_CONFIRM, state.mode);
@@ -236,12 +248,33 @@ static void test_no_signal_without_a_yes(void)
 static void test_no_signal_to_another_process_of_that_pid(void)
 {
 	press('3');
+	select_self();
 	press('k');
-	state.victim.pid = (uint64_t)getpid();
-	state.victim.start_time = ttm_proc_start_time(state.victim.pid) + 1;
+	state.victim.start_time++;
 	press(TOP_KEY_ENTER);
 	press('y');
 	TEST_ASSERT_NOT_NULL(strstr(state.message, "Not sent"));
+	/* Nor is anything asked about one that is not there. */
+	model.rows.list[state.rows.selected].start_time++;
+	press('k');
+	TEST_ASSERT_EQUAL_INT(TOP_MODE_VIEW, state.mode);
+	TEST_ASSERT_NOT_NULL(strstr(state.message, "another process"));
+}
+
+static void test_no_signal_to_a_pid_that_is_not_confirmed(void)
+{
+	press('3');
+	select_self();
+	model.rows.list[state.rows.selected].start_time = TTMEM_UNKNOWN;
+	press('k');
+	TEST_ASSERT_EQUAL_INT(TOP_MODE_VIEW, state.mode);
+	TEST_ASSERT_NOT_NULL(strstr(state.message, "not confirmed"));
+	/* Anybody can make the file that such a row comes from. */
+	select_self();
+	model.rows.list[state.rows.selected].kind = TOP_ROW_UNTRACKED;
+	press('k');
+	TEST_ASSERT_EQUAL_INT(TOP_MODE_VIEW, state.mode);
+	TEST_ASSERT_NOT_NULL(strstr(state.message, "could not be tracked"));
 }
 
 static void test_no_signal_when_readonly_or_recorded(void)
@@ -273,6 +306,15 @@ static void test_a_signal_reaches_its_process(void)
 	victim.pid_namespace = ttm_proc_pid_namespace(0) + 1;
 	TEST_ASSERT_EQUAL_INT(-EXDEV, top_signal_send(&victim, SIGKILL));
 	victim.pid_namespace = TTMEM_UNKNOWN;
+	TEST_ASSERT_EQUAL_INT(0, top_victim_look(&victim));
+	TEST_ASSERT_EQUAL_UINT64(geteuid(), victim.facts.uid);
+	/* As after an exec, or another user: not what the question named. */
+	victim.facts.uid++;
+	TEST_ASSERT_EQUAL_INT(-ESTALE, top_signal_send(&victim, SIGKILL));
+	victim.facts.uid--;
+	victim.facts.comm[0]++;
+	TEST_ASSERT_EQUAL_INT(-ESTALE, top_signal_send(&victim, SIGKILL));
+	victim.facts.comm[0]--;
 	TEST_ASSERT_EQUAL_INT(0, top_signal_send(&victim, SIGKILL));
 	TEST_ASSERT_EQUAL_INT(child, waitpid(child, &status, 0));
 	TEST_ASSERT_TRUE(WIFSIGNALED(status));
@@ -355,6 +397,7 @@ int main(void)
 	RUN_TEST(test_peaks_are_reset);
 	RUN_TEST(test_no_signal_without_a_yes);
 	RUN_TEST(test_no_signal_to_another_process_of_that_pid);
+	RUN_TEST(test_no_signal_to_a_pid_that_is_not_confirmed);
 	RUN_TEST(test_no_signal_when_readonly_or_recorded);
 	RUN_TEST(test_a_signal_reaches_its_process);
 	RUN_TEST(test_clicks);
