@@ -21,6 +21,8 @@ const char *const bench_drain_names[BENCH_DRAINS] = {
 };
 
 struct bench_drains {
+	struct ttm_directory
+		directory; /* of the segment: whose chips they are */
 	struct ttm_attached *attached;
 	struct ttm_process *processes[BENCH_DRAINS];
 	struct ttm_drain_stats stats[BENCH_DRAINS];
@@ -31,7 +33,8 @@ struct bench_drains {
 	struct ttm_words words[TTM_LANE_RECORDS];
 };
 
-static int attached_open(const char *segment, struct ttm_attached **ret)
+static int attached_open(const char *segment, struct ttm_directory *directory,
+	struct ttm_attached **ret)
 {
 	struct ttm_attached *attached = ttm_attached_new();
 	struct stat st;
@@ -39,6 +42,7 @@ static int attached_open(const char *segment, struct ttm_attached **ret)
 	if (!attached)
 		return -ENOMEM;
 	*ret = attached;
+	attached->directory = directory;
 	attached->fd = open(segment, O_RDONLY | O_CLOEXEC);
 	if (attached->fd < 0 || fstat(attached->fd, &st) < 0)
 		return -errno;
@@ -60,12 +64,14 @@ int bench_drains_open(
 	if (!drains)
 		return -ENOMEM;
 	drains->lanes = lanes;
+	drains->directory.uid = geteuid();
 	drains->engine.watcher.records = ttm_engine_records;
 	drains->engine.watcher.context = &drains->engine;
 	r = ttm_image_new(&drains->engine.output.image);
 	drains->engine.output.chips.image = drains->engine.output.image;
 	if (r == 0)
-		r = attached_open(segment, &drains->attached);
+		r = attached_open(
+			segment, &drains->directory, &drains->attached);
 	for (way = 0; way < BENCH_DRAINS && r == 0; way++) {
 		r = ttm_process_new(
 			drains->attached, now_ns, &drains->processes[way]);

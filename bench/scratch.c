@@ -3,11 +3,12 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char path[] = "/dev/shm/ttmem-bench.XXXXXX";
+static char path[PATH_MAX];
 
 static int entry_remove(
 	const char *entry, const struct stat *st, int type, struct FTW *ftw)
@@ -25,7 +26,13 @@ void bench_scratch_remove(void)
 
 void bench_scratch_make(const char *program)
 {
-	if (!mkdtemp(path)) {
+	const char *base = getenv("TTMEM_DIR");
+
+	if (!base || !*base)
+		base = "/dev/shm";
+	if (snprintf(path, sizeof(path), "%s/ttmem-bench.XXXXXX", base) >=
+			(int)sizeof(path) ||
+		!mkdtemp(path)) {
 		fprintf(stderr, "%s: %s: %s\n", program, path, strerror(errno));
 		exit(77);
 	}

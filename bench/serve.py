@@ -57,7 +57,9 @@ class Place:
 
     def __init__(self, options):
         self.options = options
-        self.base = tempfile.mkdtemp(prefix='ttmem-bench.', dir='/dev/shm')
+        self.base = tempfile.mkdtemp(
+            prefix='ttmem-bench.',
+            dir=os.environ.get('TTMEM_DIR') or '/dev/shm')
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(('TTMEM_', 'TT_ALLOC_'))}
         self.server = None

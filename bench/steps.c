@@ -6,7 +6,7 @@
  *
  * usage: steps HOOK LIVE BATCHES
  *
- * Prints how many calls that were. TTMEM_DIR is the caller's to set.
+ * Prints how many calls that were.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include <ttmem/ttmem.h>
 
 #include "hooks.h"
+#include "scratch.h"
 
 #define WARM_BATCHES 200
 
@@ -55,11 +56,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	len = atol(argv[3]);
+	bench_scratch_make("steps");
 	r = bench_start(hook);
 	if (r == 0)
 		r = bench_side_fill(&side, hook, 0, 1, bench_device(hook, 0),
 			(size_t)atol(argv[2]));
 	if (r < 0) {
+		bench_scratch_remove();
 		fprintf(stderr, "steps: %s: %s\n", argv[1], strerror(-r));
 		return 1;
 	}
@@ -67,6 +70,7 @@ int main(int argc, char **argv)
 	batches(&side, len, measured);
 	bench_side_clear(&side);
 	ttmem_stop();
+	bench_scratch_remove();
 	printf("%ld\n", len * (long)(hook->batch_len * hook->calls));
 	return 0;
 }
