@@ -458,22 +458,24 @@ static void most(uint64_t *high, uint64_t value)
 
 /*
  * A device was in use at least as much as one of its processes ever used: between two
- * publications ttmemd samples nothing, but a process keeps its own peaks.
+ * publications ttmemd samples nothing, but a process keeps its own peaks. A peak above all
+ * that was ever allocated is not believed: the segment is damaged, or the process lies.
  */
 static void peaks_raise(
 	struct ttm_device_row *total, const struct ttm_share_row *share)
 {
+	const struct ttm_sums *sums = share->figures;
 	unsigned i;
 
-	for (i = 0; i < TTMEM_FIGURES; i++)
-		most(&total->figures[i].peak_bytes,
-			share->figures[i].peak_bytes);
-	most(&total->dram_peak, share->figures[TTMEM_FIGURE_DRAM].peak_bytes);
-	most(&total->dram_peak, share->figures[TTMEM_FIGURE_TRACE].peak_bytes);
-	most(&total->l1_tensix_peak,
-		share->figures[TTMEM_FIGURE_L1].peak_bytes);
-	most(&total->l1_tensix_peak,
-		share->figures[TTMEM_FIGURE_L1_SMALL].peak_bytes);
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		if (sums[i].peak_bytes > sums[i].alloc_bytes)
+			continue;
+		most(&total->figures[i].peak_bytes, sums[i].peak_bytes);
+		if (i == TTMEM_FIGURE_DRAM || i == TTMEM_FIGURE_TRACE)
+			most(&total->dram_peak, sums[i].peak_bytes);
+		else if (i == TTMEM_FIGURE_L1 || i == TTMEM_FIGURE_L1_SMALL)
+			most(&total->l1_tensix_peak, sums[i].peak_bytes);
+	}
 }
 
 void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,

@@ -121,7 +121,11 @@ static void test_peaks_are_not_below_those_of_a_process(void)
 
 	memset(&share, 0, sizeof(share));
 	share.figures[TTMEM_FIGURE_DRAM].peak_bytes = 100;
+	share.figures[TTMEM_FIGURE_DRAM].alloc_bytes = 100;
 	share.figures[TTMEM_FIGURE_L1].peak_bytes = 200;
+	share.figures[TTMEM_FIGURE_L1].alloc_bytes = 300;
+	share.figures[TTMEM_FIGURE_TRACE].peak_bytes = 400;
+	share.figures[TTMEM_FIGURE_TRACE].alloc_bytes = 399;
 	ttm_chip_count(chip, NULL, &share);
 	ttm_chips_publish(&chips);
 	row = device_row(chip);
@@ -129,6 +133,9 @@ static void test_peaks_are_not_below_those_of_a_process(void)
 	TEST_ASSERT_EQUAL_UINT64(100, row->figures[0].peak_bytes);
 	TEST_ASSERT_EQUAL_UINT64(100, row->dram_peak);
 	TEST_ASSERT_EQUAL_UINT64(200, row->l1_tensix_peak);
+	/* More than was ever allocated. */
+	TEST_ASSERT_EQUAL_UINT64(
+		0, row->figures[TTMEM_FIGURE_TRACE].peak_bytes);
 }
 
 static void test_peaks_are_resumed(void)

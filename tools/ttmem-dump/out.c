@@ -3,56 +3,22 @@
 #include "out.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/error.h"
 
-static int out_fail(const char *path)
+static int out_fail(const struct dump_out *out, int error)
 {
-	ttm_error("%s: %s", path[0] ? path : "stdout", strerror(errno));
+	ttm_error("%s: %s", out->path ? out->path : "stdout",
+		ttm_output_error(error));
 	return TTM_EXIT_FAILURE;
-}
-
-/* A link stays one: what it points to is replaced. */
-static int path_resolve(const char *path, struct dump_out *out)
-{
-	char real[PATH_MAX];
-	const char *from = realpath(path, real) ? real : path;
-
-	if (strlen(from) >= sizeof(out->path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(out->path, from, strlen(from) + 1);
-	return 0;
-}
-
-/* Beside it, hidden, and with an ending that nobody collects files by. */
-static int temporary_open(struct dump_out *out)
-{
-	const char *slash = strrchr(out->path, '/');
-	int folder = slash ? (int)(slash - out->path) + 1 : 0;
-	mode_t mask = umask(0);
-	int fd;
-
-	umask(mask);
-	snprintf(out->temporary, sizeof(out->temporary), "%.*s.%s.XXXXXX",
-		folder, out->path, out->path + folder);
-	fd = mkostemp(out->temporary, O_CLOEXEC);
-	if (fd >= 0)
-		fchmod(fd, 0666 & ~mask);
-	return fd;
 }
 
 int dump_out_open(const char *path, struct dump_out *ret_out)
 {
-	struct stat st;
-	int fd;
+	int r;
 
 	memset(ret_out, 0, sizeof(*ret_out));
 	/* Beyond a limit for file sizes is an error, as a full disk is. */
@@ -61,43 +27,33 @@ int dump_out_open(const char *path, struct dump_out *ret_out)
 		ret_out->file = stdout;
 		return 0;
 	}
-	if (path_resolve(path, ret_out) < 0)
-		return out_fail(path);
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	else
-		fd = temporary_open(ret_out);
-	ret_out->file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!ret_out->file)
-		return out_fail(path);
+	ret_out->path = path;
+	r = ttm_output_open(path, true, &ret_out->output);
+	if (r < 0)
+		return out_fail(ret_out, r);
+	ret_out->file = ret_out->output.file;
 	return 0;
 }
 
-static bool out_flush(struct dump_out *out)
+static int out_flush(struct dump_out *out)
 {
 	errno = EIO; /* unless somebody knows better */
 	if (fflush(out->file) != 0 || ferror(out->file))
-		return false;
-	return !out->temporary[0] || fsync(fileno(out->file)) == 0;
+		return -errno;
+	/* What gets its name has to be there after a crash, too. */
+	if (out->output.temporary[0] && fsync(fileno(out->file)) < 0)
+		return -errno;
+	return 0;
 }
 
 int dump_out_close(struct dump_out *out, bool keep)
 {
-	bool good = out_flush(out);
-	int error = errno;
+	int r = out_flush(out), ended = 0;
 
-	if (out->path[0] && fclose(out->file) != 0 && good) {
-		good = false;
-		error = errno;
-	}
+	if (out->path)
+		ended = ttm_output_close(&out->output, keep && r == 0);
 	out->file = NULL;
-	if (out->temporary[0] && good && keep &&
-		rename(out->temporary, out->path) < 0) {
-		good = false;
-		error = errno;
-	}
-	if (out->temporary[0] && (!good || !keep))
-		unlink(out->temporary);
-	errno = error;
-	return good ? 0 : out_fail(out->path);
+	if (r == 0)
+		r = ended;
+	return r == 0 ? 0 : out_fail(out, r);
 }

@@ -3,19 +3,17 @@
 #ifndef TTM_DUMP_OUT_H
 #define TTM_DUMP_OUT_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "common/output.h"
 
 struct dump_out {
 	FILE *file;
-	char path[PATH_MAX];           /* "": stdout */
-	char temporary[PATH_MAX + 16]; /* "": written directly */
+	const char *path; /* NULL: stdout */
+	struct ttm_output output;
 };
 
 /*
- * NULL or "-" is stdout. A path that exists and is no regular file is written
- * directly. Returns 0, or TTM_EXIT_FAILURE, told on stderr.
+ * NULL or "-" is stdout; else as ttm_output_open(), which tells what is refused. The
+ * path is kept, not copied. Returns 0, or TTM_EXIT_FAILURE, told on stderr.
  */
 int dump_out_open(const char *path, struct dump_out *ret_out);
 

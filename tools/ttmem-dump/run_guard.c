@@ -64,7 +64,8 @@ static void log_open(const char *outer)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/" LOG_NAME, outer);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+		0600);
 	if (fd >= 0) {
 		dup2(fd, STDERR_FILENO);
 		dup2(fd, STDOUT_FILENO);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/output.h"
 
 __attribute__((noreturn)) static void give_up(const char *path)
 {
@@ -47,24 +48,52 @@ void fake_directory(const char *path)
 	}
 }
 
+static void value_give_up(const char *path, int error)
+{
+	ttm_error("%s: %s", path, ttm_output_error(error));
+	exit(TTM_EXIT_FAILURE);
+}
+
+static void value_open(const char *path, struct ttm_output *ret_output)
+{
+	int r = ttm_output_open(path, true, ret_output);
+
+	if (r < 0)
+		value_give_up(path, r);
+}
+
+static void value_close(const char *path, struct ttm_output *output)
+{
+	int r = ttm_output_close(output, true);
+
+	if (r < 0)
+		value_give_up(path, r);
+}
+
+void fake_empty(const char *directory, const char *name)
+{
+	char path[FAKE_PATH_SIZE];
+	struct ttm_output output;
+
+	fake_path(path, "%s/%s", directory, name);
+	value_open(path, &output);
+	value_close(path, &output);
+}
+
 void fake_value(
 	const char *directory, const char *name, const char *format, ...)
 {
-	char path[FAKE_PATH_SIZE], next[FAKE_PATH_SIZE];
+	char path[FAKE_PATH_SIZE];
+	struct ttm_output output;
 	va_list arguments;
-	FILE *file;
 
 	fake_path(path, "%s/%s", directory, name);
-	fake_path(next, "%s/.%s.next", directory, name);
-	file = fopen(next, "we");
-	if (!file)
-		give_up(next);
+	value_open(path, &output);
 	va_start(arguments, format);
-	vfprintf(file, format, arguments);
+	vfprintf(output.file, format, arguments);
 	va_end(arguments);
-	fputc('\n', file);
-	if (ferror(file) | fclose(file) || rename(next, path) < 0)
-		give_up(path);
+	fputc('\n', output.file);
+	value_close(path, &output);
 }
 
 void fake_link(const char *target, const char *path)

@@ -16,6 +16,9 @@ void fake_directory(const char *path);
 __attribute__((format(printf, 3, 4))) void fake_value(
 	const char *directory, const char *name, const char *format, ...);
 
+/* A file with nothing in it. */
+void fake_empty(const char *directory, const char *name);
+
 void fake_link(const char *target, const char *path);
 
 #endif

@@ -116,17 +116,10 @@ static void fake_moving(const struct fake *fake, uint64_t move)
 /* A line per open file: ours, twice, or none. */
 static void fake_pids(const struct fake *fake, bool held)
 {
-	char path[FAKE_PATH_SIZE];
-	FILE *file;
-
-	if (held) {
+	if (held)
 		fake_value(fake->proc, "pids", "%d\n%d", getpid(), getpid());
-		return;
-	}
-	fake_path(path, "%s/pids", fake->proc);
-	file = fopen(path, "we");
-	if (file)
-		fclose(file);
+	else
+		fake_empty(fake->proc, "pids");
 }
 
 static void fake_make(const struct fake *fake)

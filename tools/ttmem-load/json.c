@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/output.h"
 #include "pattern.h"
 #include "process.h"
 #include "worker.h"
@@ -397,42 +398,16 @@ static json_t *document(const struct load_options *options,
 	return object;
 }
 
-static int file_write(const char *path, const char *mode, const char *text)
-{
-	FILE *file = fopen(path, mode);
-	int r = 0;
-
-	if (!file)
-		return -errno;
-	if (fprintf(file, "%s\n", text) < 0)
-		r = -EIO;
-	if (fclose(file) != 0 && r == 0)
-		r = -errno;
-	return r;
-}
-
-/*
- * Whoever reads the file finds a whole document: the old one or the new one. What
- * is no file is written to as it is: a device must not be replaced.
- */
+/* Whoever reads the file finds a whole document: the old one or the new one. */
 static int file_replace(const char *path, const char *text)
 {
-	char *temporary;
-	struct stat st;
-	int r;
+	struct ttm_output output;
+	int r = ttm_output_open(path, true, &output);
 
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return file_write(path, "we", text);
-	if (asprintf(&temporary, "%s.%ld", path, (long)getpid()) < 0)
-		return -ENOMEM;
-	/* Not through a link that somebody left there. */
-	r = file_write(temporary, "wxe", text);
-	if (r == 0 && rename(temporary, path) < 0)
-		r = -errno;
-	if (r < 0 && r != -EEXIST)
-		unlink(temporary);
-	free(temporary);
-	return r;
+	if (r < 0)
+		return r;
+	fprintf(output.file, "%s\n", text);
+	return ttm_output_close(&output, true);
 }
 
 int load_json_write(const struct load_options *options,

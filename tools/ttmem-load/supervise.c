@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/error.h"
+#include "common/output.h"
 #include "json.h"
 #include "process.h"
 #include "progress.h"
@@ -54,7 +55,7 @@ static void document_write(struct supervisor *s, const char *phase)
 	r = load_json_write(
 		s->options, s->truth, phase, load_now_ns() - s->started_ns);
 	if (r < 0) {
-		ttm_error("%s: %s", s->options->json, strerror(-r));
+		ttm_error("%s: %s", s->options->json, ttm_output_error(r));
 		s->status = TTM_EXIT_FAILURE;
 	}
 }

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "common/output.h"
 #include "grid.h"
 #include "options.h"
 #include "source.h"
@@ -18,7 +19,8 @@ struct top_app {
 	struct top_model model;
 	struct top_state state;
 	struct top_grid grid;
-	FILE *record;          /* NULL: none, or it failed */
+	FILE *record; /* NULL: none, or it failed */
+	struct ttm_output output;
 	int record_error;      /* why, or 0 */
 	uint64_t histories_ns; /* when they are to be recorded again */
 	bool utf8;             /* the locale's characters */

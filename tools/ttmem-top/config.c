@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/output.h"
+
 #define LINE_SIZE 256
 #define PATH_SIZE 4096
 
@@ -111,7 +113,7 @@ static void directories_make(const char *path)
 	mkdir(part, 0700);
 }
 
-static int file_fill(FILE *file, const struct top_state *state)
+static void file_fill(FILE *file, const struct top_state *state)
 {
 	struct top_settings settings = state->settings;
 	size_t i;
@@ -123,28 +125,17 @@ static int file_fill(FILE *file, const struct top_state *state)
 			*top_setting_of(&settings, i) ? "on" : "off");
 	fprintf(file, "sort = %s\n", top_columns[state->sort].name);
 	fprintf(file, "reverse = %s\n", state->reverse ? "on" : "off");
-	return ferror(file) || fflush(file) != 0 ? -EIO : 0;
 }
 
 int top_config_write(const char *path, const struct top_state *state)
 {
-	char temporary[PATH_SIZE];
-	FILE *file;
+	struct ttm_output output;
 	int r;
 
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.%d", path,
-		    (int)getpid()) >= sizeof(temporary))
-		return -ENAMETOOLONG;
 	directories_make(path);
-	file = fopen(temporary, "we");
-	if (!file)
-		return -errno;
-	r = file_fill(file, state);
-	if (fclose(file) != 0 && r == 0)
-		r = -errno;
-	if (r == 0 && rename(temporary, path) < 0)
-		r = -errno;
+	r = ttm_output_open(path, true, &output);
 	if (r < 0)
-		unlink(temporary);
-	return r;
+		return r;
+	file_fill(output.file, state);
+	return ttm_output_close(&output, true);
 }

@@ -19,7 +19,7 @@ int top_config_path(char *buffer, size_t buffer_size);
  */
 int top_config_read(const char *path, struct top_state *state);
 
-/* By a rename; makes the directory. Returns 0 or a negative errno. */
+/* By a rename; makes the directory. Returns 0, or as ttm_output_open(). */
 int top_config_write(const char *path, const struct top_state *state);
 
 #endif

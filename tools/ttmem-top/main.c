@@ -50,7 +50,7 @@ static void record_write(
 		return;
 	app->record_error = r;
 	app->model.recording = false;
-	fclose(app->record);
+	ttm_output_close(&app->output, true);
 	app->record = NULL;
 }
 
@@ -153,14 +153,17 @@ static void state_begin(struct top_app *app)
 
 static int record_open(struct top_app *app)
 {
+	int r;
+
 	if (!app->options.record)
 		return 0;
 	/* Beyond a limit for file sizes is an error, as a full disk is. */
 	signal(SIGXFSZ, SIG_IGN);
-	app->record = fopen(app->options.record, "we");
-	if (app->record)
+	r = ttm_output_open(app->options.record, false, &app->output);
+	app->record = app->output.file;
+	if (r == 0)
 		return 0;
-	ttm_error("%s: %s", app->options.record, strerror(errno));
+	ttm_error("%s: %s", app->options.record, ttm_output_error(r));
 	return TTM_EXIT_FAILURE;
 }
 
@@ -200,8 +203,13 @@ static int app_run(struct top_app *app)
 
 static int app_end(struct top_app *app, int status)
 {
-	if (app->record && fclose(app->record) != 0)
-		app->record_error = -errno;
+	int r;
+
+	if (app->record) {
+		r = ttm_output_close(&app->output, true);
+		if (r < 0)
+			app->record_error = r;
+	}
 	if (app->record_error) {
 		ttm_error("%s: %s", app->options.record,
 			strerror(-app->record_error));
