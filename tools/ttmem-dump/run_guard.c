@@ -31,11 +31,10 @@ static void ttmemd_try(const char *program, const char *directory)
 		(char *)NULL);
 }
 
-/* Beside us: in the build's folders, installed, or as the PATH has it. */
+/* Runs the ttmemd that is installed or built beside us, else that of the PATH. */
 static void ttmemd_search(const char *directory)
 {
-	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd",
-		"../sbin/ttmemd", "../bin/ttmemd" };
+	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd" };
 	char self[PATH_MAX], path[PATH_MAX + 32];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -50,8 +49,6 @@ static void ttmemd_search(const char *directory)
 	}
 	execlp("ttmemd", "ttmemd", "--mode", "user", "--dir", directory,
 		(char *)NULL);
-	ttmemd_try("/usr/local/sbin/ttmemd", directory);
-	ttmemd_try("/usr/sbin/ttmemd", directory);
 }
 
 static void log_open(const char *directory)
