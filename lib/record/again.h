@@ -147,6 +147,17 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	return true;
 }
 
+/* Whether an entry that may be the CB's is in an overflow line or in an older level. */
+static TTM_INLINE bool cb_is_elsewhere(
+	const struct ttm_hook *hook, const struct ttm_way *way)
+{
+	/* relaxed: a CB that another thread inserts now is found after ours */
+	return TTM_UNLIKELY(way->level->older ||
+		       ttm_load(&way->bucket->next) != 0) &&
+		ttm_index_has_other(
+			hook->process, way->key.bucket_hash, way->key.tag, 0);
+}
+
 static TTM_INLINE void cb_put(const struct ttm_hook *hook,
 	const struct ttm_spot *spot, const struct ttm_object *object,
 	const struct ttm_draft *draft, const struct ttm_way *way,
@@ -154,9 +165,12 @@ static TTM_INLINE void cb_put(const struct ttm_hook *hook,
 {
 	struct ttm_seen seen;
 
-	if (!key_point(hook->process, way->bucket, &way->key, &seen))
+	bool found = key_point(hook->process, way->bucket, &way->key, &seen);
+
+	if (!found && !cb_is_elsewhere(hook, way))
 		put_boldly(hook, spot, object, draft, way, at);
-	else if (TTM_UNLIKELY(!cb_replace(hook, spot, draft, way, &seen, at)))
+	else if (TTM_UNLIKELY(!found ||
+			 !cb_replace(hook, spot, draft, way, &seen, at)))
 		ttm_put_carefully(hook->seat, spot->entry, object_copy(object),
 			event_time(at));
 }

@@ -9,6 +9,7 @@ else is to be done with it:
 
     <!-- not run: REASON -->   it is left alone, and listed
     <!-- file: NAME -->        it is what the page calls NAME; any language
+    <!-- shows: PATTERN -->    a line of its output matches the regular expression
 
 A block that fails, or does not end within two minutes, is a fault.
 """
@@ -29,7 +30,7 @@ import tree  # noqa: E402
 TIME_LIMIT = 120
 FENCE = re.compile(r'^( *)```(\S*)[^\n]*\n(.*?)^ *```$',
                    re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r'<!-- (not run|file): ([^>]*?) -->\s*$')
+COMMENT = re.compile(r'<!-- (not run|file|shows): ([^>]*?) -->\s*$')
 # Other names for it would not be run, and nobody would notice.
 OTHER_SHELLS = {'bash', 'shell', 'console', 'shell-session', 'zsh'}
 BEGIN = 'ttmem-docs-block'
@@ -47,6 +48,7 @@ class Block:
         found = COMMENT.search(text[:match.start()])
         self.reason = found[2] if found and found[1] == 'not run' else None
         self.file = found[2] if found and found[1] == 'file' else None
+        self.shows = found[2] if found and found[1] == 'shows' else None
 
 
 def blocks_of(page, text):
@@ -146,11 +148,21 @@ def page_run(page, blocks, source, build, programs):
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if status == 0:
-        return []
+        return not_shown(page, blocks, output)
     line = (re.findall(f'^{BEGIN} (\\d+)$', output, re.MULTILINE) or ['1'])[-1]
     said = output[-3000:]
     how = 'did not end' if status is None else f'status {status}'
     return [f'{page}:{line}: {how}\n{said}']
+
+
+def not_shown(page, blocks, output):
+    """Faults of blocks that ran and did not print what they are said to."""
+    parts = re.split(f'^{BEGIN} (\\d+)\n', output, flags=re.MULTILINE)
+    said = dict(zip(map(int, parts[1::2]), parts[2::2]))
+    return [f'{page}:{b.line}: does not show: {b.shows}\n{said[b.line][-3000:]}'
+            for b in blocks
+            if b.shows and not re.search(b.shows, said[b.line],
+                                           re.MULTILINE)]
 
 
 def check(source, build=None, programs=(), log=None):
@@ -182,14 +194,17 @@ def self_test():
         'marked.md': f'<!-- not run: no service here -->\n{fence}sh\nfalse\n'
                      f'{fence}\n',
         'left.md': f'{fence}sh\nsleep 1000 &\n{fence}\n',
+        'shown.md': f'<!-- shows: ^a.c$ -->\n{fence}sh\necho abc\n{fence}\n',
     }, [])
     tree.expect(check, {
         'second.md': f'{fence}sh\ntrue\n{fence}\n{fence}sh\nfalse | cat\n'
                      f'true\n{fence}\n',
         'other.md': f'{fence}bash\ntrue\n{fence}\n',
+        'hidden.md': f'{fence}sh\necho abc\n{fence}\n<!-- shows: abc -->\n'
+                     f'{fence}sh\necho abd\n{fence}\n',
         'late.md': f'<!-- not run: x -->\ntext\n{fence}sh\nexit 3\n{fence}\n',
     }, ['second.md:4: status 1', 'other.md:1: bash: call it sh',
-        'late.md:3: status 3'])
+        'late.md:3: status 3', 'hidden.md:5: does not show: abc'])
 
 
 if __name__ == '__main__':

@@ -40,8 +40,8 @@ class Staged:
         self.prefix = shutil.move(f'{self.work}/stage{options["prefix"]}',
                                   f'{self.work}/moved')
         self.libdir = os.path.join(self.prefix, options['libdir'])
-        self.ttmemd = os.path.join(self.prefix, options['sbindir'], 'ttmemd')
         self.bindir = os.path.join(self.prefix, options['bindir'])
+        self.ttmemd = os.path.join(self.bindir, 'ttmemd')
 
     def __enter__(self):
         return self

@@ -432,9 +432,16 @@ def check_hidden_proc(place):
 
 
 def check_no_proc(place):
+    """No pid can be proven: processes are shown without one."""
     served_without(place, ('unshare', '--mount', 'sh', '-c',
                            'mount -t tmpfs none /proc && exec "$@"', 'sh'))
-    lives_and_dies(place)
+    calls = place.calls()
+    calls('alloc 1 1000')
+    place.sees('there', lambda s: has(s, None, 'reporting', 1))
+    calls('alloc 2 1000')
+    place.sees('events', lambda s: has(s, None, 'reporting', 2))
+    calls.tell('exit')
+    place.sees('its end', lambda s: has(s, None, 'died', 2))
 
 
 # -- clocks -------------------------------------------------------------------

@@ -36,11 +36,10 @@ static void ttmemd_try(const char *program)
 	execl(program, "ttmemd", "--mode", ttmemd_mode(), (char *)NULL);
 }
 
-/* Beside us: in the build's folders, installed, or as the PATH has it. */
+/* Runs the ttmemd that is installed or built beside us, else that of the PATH. */
 static void ttmemd_search(void)
 {
-	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd",
-		"../sbin/ttmemd", "../bin/ttmemd" };
+	static const char *const places[] = { "ttmemd", "../ttmemd/ttmemd" };
 	char self[PATH_MAX], path[PATH_MAX + 32];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -54,8 +53,6 @@ static void ttmemd_search(void)
 		ttmemd_try(path);
 	}
 	execlp("ttmemd", "ttmemd", "--mode", ttmemd_mode(), (char *)NULL);
-	ttmemd_try("/usr/local/sbin/ttmemd");
-	ttmemd_try("/usr/sbin/ttmemd");
 }
 
 static void log_open(const char *outer)
