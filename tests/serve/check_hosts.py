@@ -441,7 +441,8 @@ def check_no_proc(place):
     calls('alloc 2 1000')
     place.sees('events', lambda s: has(s, None, 'reporting', 2))
     calls.tell('exit')
-    place.sees('its end', lambda s: has(s, None, 'died', 2))
+    # What is shown of the dead is what they said themselves.
+    place.sees('its end', lambda s: has(s, calls.pid, 'died', 2))
 
 
 # -- clocks -------------------------------------------------------------------
