@@ -69,8 +69,8 @@ static void owner_prove(struct ttm_watch *watch, struct ttm_attached *attached,
 				    watch->pid_namespace;
 	if (ttm_pidfd_has_ended(attached->pidfd))
 		return;
-	/* relaxed: published by the store of the pid below. A start time without a namespace would let a
-	 * reader take the pid for one of its own. */
+	/* relaxed: the pid that follows is released. A start time without a
+	 * namespace would let a reader take the pid for one of its own. */
 	ttm_store32(&attached->own_pid, status.own_pid);
 	ttm_store(&attached->pid_namespace, namespace);
 	ttm_store(&attached->start_time, namespace ? start_time : 0);

@@ -444,8 +444,7 @@ def check_retired_once(place):
     place.serve()
 
     def look(snapshot):
-        serve.expect('processes', sorted(
-            p['pid'] for p in snapshot['processes']), sorted(pids))
+        serve.expect('processes', serve.pids_of(snapshot), sorted(pids))
         serve.expect('uuids', len({p['uuid'] for p in snapshot['processes']}),
                      len(pids))
         serve.expect('objects', len(snapshot['objects']), len(pids))

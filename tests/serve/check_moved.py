@@ -40,7 +40,7 @@ def shows(pids, records, state='reporting'):
     """These processes alone, and what so many allocations told."""
     def look(snapshot):
         serve.expect('in distributions', told(snapshot), records)
-        serve.expect('processes', sorted((p['pid'], state_of(p))
+        serve.expect('processes', sorted((p['pid'] or 0, state_of(p))
                                          for p in snapshot['processes']),
                      sorted((pid, state) for pid in pids))
     return look

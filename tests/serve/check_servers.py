@@ -32,7 +32,7 @@ def folder_of(place, uid):
 
 
 def pids(snapshot):
-    return sorted(p['pid'] for p in snapshot['processes'])
+    return serve.pids_of(snapshot)
 
 
 def serves(snapshot, mode, pid):
@@ -155,7 +155,7 @@ def believe_both(place, user, mode):
     def once(snapshot):
         serves(snapshot, mode, second.pid)
         serve.expect('retired', sorted(
-            (p['pid'], p['state'], p['objects'])
+            (p['pid'] or 0, p['state'], p['objects'])
             for p in snapshot['processes']),
                      sorted((load.pid, 'died', 1) for load in loads))
         serve.shows(snapshot.device(chip_id='0x1'), {

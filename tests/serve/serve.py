@@ -45,6 +45,11 @@ def expect(what, found, wanted):
         fail(f'{what}: {found!r} and not {wanted!r}')
 
 
+def pids_of(snapshot):
+    """Sorted. A process that was dead when ttmemd came has none for a moment."""
+    return sorted(p['pid'] or 0 for p in snapshot['processes'])
+
+
 def wait_for(what, attempt, seconds=PATIENCE_S, pause=PAUSE_S):
     """Repeats `attempt` until it does not raise Failed; returns what it returns."""
     end = time.monotonic() + seconds
