@@ -234,8 +234,9 @@ TTMEM_API void ttmem_replay_close(struct ttmem_replay **replay);
  * The next line as a snapshot; empty lines are skipped. Returns 0, -ENODATA (the
  * end; more may come later), -EAGAIN (the descriptor is non-blocking and has no
  * whole line yet), -EPROTO or -EPROTONOSUPPORT (this line: the next call goes on
- * behind it), -EFBIG (the line is longer than the limit, likewise), -ENOMEM, or
- * what read(2) said. Waits for a pipe, if the descriptor does.
+ * behind it), -EFBIG (the line is longer than the limit) or -EILSEQ (it has a zero
+ * byte) before its end is read: the next call searches the end, which may be far away
+ * or missing; -ENOMEM, or what read(2) said. Waits for a pipe, if the descriptor does.
  */
 TTMEM_API int ttmem_replay_next(
 	struct ttmem_replay *replay, struct ttmem_snapshot **ret_snapshot);

@@ -18,7 +18,7 @@
 struct ttmem_replay {
 	int fd;
 	bool owns_fd;
-	bool skipping; /* the rest of a line that is too long */
+	bool skipping; /* the rest of a line that was refused as too long */
 	size_t line_max;
 	uint64_t line;
 	char *bytes; /* what was read and not parsed */
@@ -127,14 +127,17 @@ static int replay_fill(struct ttmem_replay *replay)
 	return n > 0;
 }
 
-/* The next newline that was read already, or NULL. */
-static char *newline_find(struct ttmem_replay *replay)
+/*
+ * The next newline that was read already, or NULL; then *ret_zero says whether what was
+ * read since the last search has a zero byte.
+ */
+static char *newline_find(struct ttmem_replay *replay, bool *ret_zero)
 {
-	char *at = NULL;
+	size_t length = replay->end - replay->searched;
+	char *from = length ? replay->bytes + replay->searched : NULL;
+	char *at = length ? memchr(from, '\n', length) : NULL;
 
-	if (replay->end > replay->searched)
-		at = memchr(replay->bytes + replay->searched, '\n',
-			replay->end - replay->searched);
+	*ret_zero = length && !at && memchr(from, '\0', length);
 	replay->searched = replay->end;
 	return at;
 }
@@ -145,11 +148,26 @@ static void replay_say(struct ttmem_replay *replay, const char *text)
 		replay->line, text);
 }
 
-/* The line that is being read is too long: forget what came of it. */
-static void replay_skip(struct ttmem_replay *replay)
+/*
+ * Refuses a line before its end is known, for it may have none. Returns 0 if reading
+ * may go on.
+ */
+static int line_refuse(struct ttmem_replay *replay, bool zero)
 {
+	int r = 0;
+
+	if (replay->end - replay->begin > replay->line_max)
+		r = -EFBIG;
+	else if (zero)
+		r = -EILSEQ;
+	if (r < 0 || replay->skipping)
+		replay->begin = replay->searched = replay->end;
+	if (r == 0 || replay->skipping)
+		return 0;
 	replay->skipping = true;
-	replay->begin = replay->searched = replay->end;
+	replay->line++;
+	replay_say(replay, r == -EFBIG ? "too long" : "not text");
+	return r;
 }
 
 /*
@@ -159,11 +177,13 @@ static void replay_skip(struct ttmem_replay *replay)
 static int line_next(struct ttmem_replay *replay, size_t *ret_end)
 {
 	char *newline;
+	bool zero;
 	int r;
 
-	while (!(newline = newline_find(replay))) {
-		if (replay->end - replay->begin > replay->line_max)
-			replay_skip(replay);
+	while (!(newline = newline_find(replay, &zero))) {
+		r = line_refuse(replay, zero);
+		if (r < 0)
+			return r;
 		r = replay_fill(replay);
 		if (r < 0)
 			return r;
@@ -187,7 +207,7 @@ static bool line_is_blank(const char *bytes, size_t size)
 	return true;
 }
 
-/* Returns 1 for a line without anything in it. */
+/* Returns 1 for a line without anything in it, or the rest of one that was refused. */
 static int line_parse(struct ttmem_replay *replay, size_t end,
 	struct ttmem_snapshot **ret_snapshot)
 {
@@ -196,9 +216,11 @@ static int line_parse(struct ttmem_replay *replay, size_t end,
 	size_t size = end - replay->begin;
 	int r;
 
-	replay->line++;
-	if (replay->skipping || size > replay->line_max) {
+	replay->line += !replay->skipping;
+	if (replay->skipping) {
 		replay->skipping = false;
+		r = 1;
+	} else if (size > replay->line_max) {
 		replay_say(replay, "too long");
 		r = -EFBIG;
 	} else if (line_is_blank(line, size)) {
@@ -221,7 +243,7 @@ int ttmem_replay_next(
 	replay->error[0] = '\0';
 	do {
 		r = line_next(replay, &end);
-		if (r < 0 && r != -EAGAIN) {
+		if (r < 0 && r != -EAGAIN && !replay->error[0]) {
 			replay->line++;
 			replay_say(replay, "cannot be read");
 			replay->line--;

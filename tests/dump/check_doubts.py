@@ -252,6 +252,25 @@ def check_files_that_fail(place):
     has(done.stderr, 'SUMMARY: ttmem: not checked')
 
 
+def check_files_without_an_end(place):
+    """A device, and a line of 10 GB, are refused at once."""
+    long = place.file('long', '{')
+    os.truncate(long, 10 * 10**9)
+    good = place.file('json', '{"schema_version":1}\n')
+    for path in ('/dev/zero', long):
+        for options in (('--from', path), ('diff', path, good),
+                        ('diff', good, path), ('check', '--from', path),
+                        ('check', '--suppressions', path),
+                        ('check', '--baseline', path),
+                        ('run', '--suppressions', path, '--', 'true')):
+            done = run(place, *options, status=1, timeout=10)
+            has(done.stderr, f'ttmem-dump: {path}:1: ', 'not text')
+    # Lines that people write are short.
+    supp = place.file('supp', '#\n' + 'x' * 100000)
+    has(run(place, 'check', '--suppressions', supp, status=1).stderr,
+        f'{supp}:2: the line is too long')
+
+
 if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_no_data, check_incomplete, check_untracked,
@@ -259,4 +278,4 @@ if __name__ == '__main__':
         check_rejected_allocations, check_frees_without_an_object_are_noted,
         check_nobody_of_that_name, check_right_after_the_end,
         check_zombie_is_waited_for, check_system, check_precedence,
-        check_files_that_fail)))
+        check_files_that_fail, check_files_without_an_end)))

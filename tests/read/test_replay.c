@@ -199,6 +199,39 @@ static void test_a_line_beyond_the_limit_is_skipped(void)
 	free(text);
 }
 
+/* The pipe stays open: whoever waited for the end of the line would get -EAGAIN. */
+static void test_a_line_without_an_end_is_refused(void)
+{
+	static const char zeros[1000];
+	int ends[2];
+
+	TEST_ASSERT_EQUAL_INT(0, pipe2(ends, O_NONBLOCK));
+	TEST_ASSERT_EQUAL_INT(0, ttmem_replay_open_fd(ends[0], &replay));
+	dprintf(ends[1], "%s\n", PUBLICATION(1));
+	TEST_ASSERT_EQUAL_INT(1000, write(ends[1], zeros, 1000));
+	next_is_publication(1);
+	next_is(-EILSEQ);
+	TEST_ASSERT_EQUAL_STRING(
+		"line 2: not text", ttmem_replay_error(replay));
+	next_is(-EAGAIN);
+	TEST_ASSERT_EQUAL_INT(1000, write(ends[1], zeros, 1000));
+	next_is(-EAGAIN);
+	ttmem_replay_limit(replay, 100);
+	dprintf(ends[1], "\n%100s", "{");
+	next_is(-EAGAIN);
+	dprintf(ends[1], " ");
+	next_is(-EFBIG);
+	TEST_ASSERT_EQUAL_STRING(
+		"line 3: too long", ttmem_replay_error(replay));
+	dprintf(ends[1], " \n%s\n", PUBLICATION(4));
+	next_is_publication(4);
+	TEST_ASSERT_EQUAL_UINT64(4, ttmem_replay_line(replay));
+	close(ends[1]);
+	next_is(-ENODATA);
+	ttmem_replay_close(&replay);
+	close(ends[0]);
+}
+
 static void test_a_pipe_gives_lines_as_they_come(void)
 {
 	int ends[2];
@@ -261,6 +294,7 @@ int main(void)
 	RUN_TEST(test_an_unknown_name_is_a_newer_one);
 	RUN_TEST(test_columns_may_be_others);
 	RUN_TEST(test_a_line_beyond_the_limit_is_skipped);
+	RUN_TEST(test_a_line_without_an_end_is_refused);
 	RUN_TEST(test_a_pipe_gives_lines_as_they_come);
 	RUN_TEST(test_no_such_file);
 	RUN_TEST(test_a_recording_comes_back);

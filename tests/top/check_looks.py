@@ -7,7 +7,9 @@ ttmem-top with and without colours, UTF-8 and a terminal at all, and how it is u
 wrongly.
 """
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -211,6 +213,29 @@ def check_no_recording(place):
         serve.expect('lines', done.stderr.count('\n'), 1)
 
 
+def check_no_end(place):
+    """A device, and a line of 10 GB, are refused at once."""
+    long = place.file('long', '{')
+    os.truncate(long, 10 * 10**9)
+    for path in ('/dev/zero', long):
+        done = tops.run(place, '--replay', path, '--once', status=1,
+                        timeout=10)
+        serve.expect('stderr', done.stderr,
+                     f'ttmem-top: {path}: line 1: not text\n')
+        with tops.top(place, '--replay', path) as top:
+            serve.expect('status', top.status(), 1)
+        done = tops.run(place, '--config', path, '--once', status=2,
+                        timeout=10)
+        tops.has(done.stderr, f'ttmem-top: {path}: not a configuration file')
+    # Lines of something else, without an end.
+    line = f'yes | {shlex.quote(tops.PROGRAM)} --replay - --once'
+    done = subprocess.run(['sh', '-c', line], capture_output=True, text=True,
+                          check=False, timeout=10,
+                          env=tops.environment(place))
+    serve.expect('status', done.returncode, 1)
+    tops.has(done.stderr, 'ttmem-top: -: line 1000: ')
+
+
 def check_no_ttmemd(place):
     done = tops.run(place, '--once', status=3)
     tops.has(done.stdout + done.stderr, 'never started')
@@ -223,5 +248,5 @@ if __name__ == '__main__':
         check_terminal_without_name, check_batch,
         check_all_devices_in_a_pipe, check_nobody_reads_it, check_full_disk,
         check_size, check_charts_cut_no_number, check_wrong_use,
-        check_device, check_no_recording, check_no_ttmemd,
+        check_device, check_no_recording, check_no_end, check_no_ttmemd,
     ]))

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "common/error.h"
+#include "common/line.h"
 #include "common/text.h"
 #include "out.h"
 
@@ -130,31 +131,31 @@ static void rows_settle(struct check_baseline *baseline)
 
 int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
 {
-	FILE *file = fopen(path, "re");
 	struct check_baseline *baseline = calloc(1, sizeof(*baseline));
-	char *line = NULL;
-	size_t size = 0;
+	struct ttm_line line = { NULL, 0, 0 };
+	struct ttm_input input;
 	unsigned number = 0;
 	bool good = true;
+	int r = baseline ? ttm_input_open(path, &input) : -ENOMEM;
 
 	*ret_baseline = baseline;
-	if (!file || !baseline) {
-		ttm_error("%s: %s", path, strerror(errno));
-		if (file)
-			fclose(file);
+	if (r < 0) {
+		ttm_error("%s: %s", path, strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
-	while (good && getline(&line, &size, file) >= 0) {
+	while (good && (r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
 		number++;
-		good = line_take(baseline, line) &&
-			(number > 1 || strcmp(line, FIRST_LINE) == 0);
+		good = line_take(baseline, line.text) &&
+			(number > 1 || strcmp(line.text, FIRST_LINE) == 0);
 	}
-	if (!good || number == 0 || ferror(file)) {
+	if (r < 0)
+		ttm_error("%s:%u: not a baseline: %s", path, number + 1,
+			ttm_line_error(r));
+	else if (!good || number == 0)
 		ttm_error("%s:%u: not a baseline", path, number);
-		good = false;
-	}
-	free(line);
-	fclose(file);
+	good = good && r == 0 && number > 0;
+	ttm_line_free(&line);
+	ttm_input_close(&input);
 	rows_settle(baseline);
 	return good ? 0 : TTM_EXIT_FAILURE;
 }

@@ -1,42 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> [read] -> render */
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/error.h"
+#include "common/line.h"
 #include "source.h"
 
-struct line {
-	char *text;
-	size_t size;
-	ssize_t length;
-};
+/* A snapshot of a million objects has some 300 MB; the reader's limit is the same. */
+#define LINE_MAX_SIZE ((size_t)1 << 30)
 
 /* The last two lines that are not empty; the last one may be cut off. */
 struct lines {
-	struct line last;
-	struct line before;
-	struct line next;
+	struct ttm_line last;
+	struct ttm_line before;
+	struct ttm_line next;
 };
 
 static void lines_free(struct lines *lines)
 {
-	free(lines->last.text);
-	free(lines->before.text);
-	free(lines->next.text);
+	ttm_line_free(&lines->last);
+	ttm_line_free(&lines->before);
+	ttm_line_free(&lines->next);
 }
 
 /* Only the last is parsed: a recording may have very many. */
-static int lines_read(FILE *file, struct lines *lines)
+static int lines_read(
+	struct ttm_input *input, struct lines *lines, unsigned long *number)
 {
-	struct line spare;
+	struct ttm_line spare;
+	int r;
 
-	errno = 0;
-	while ((lines->next.length = getline(
-			&lines->next.text, &lines->next.size, file)) > 0) {
+	while ((r = ttm_line_read(input, LINE_MAX_SIZE, &lines->next)) > 0) {
+		++*number;
 		if (lines->next.text[0] == '\n')
 			continue;
 		spare = lines->before;
@@ -44,17 +41,15 @@ static int lines_read(FILE *file, struct lines *lines)
 		lines->last = lines->next;
 		lines->next = spare;
 	}
-	if (ferror(file) || (!feof(file) && errno))
-		return errno ? -errno : -EIO;
-	return 0;
+	return r;
 }
 
-static int line_parse(const struct line *line,
+static int line_parse(const struct ttm_line *line,
 	struct ttmem_snapshot **ret_snapshot,
 	char ret_error[TTMEM_PARSE_ERROR_SIZE])
 {
 	return ttmem_snapshot_parse(
-		line->text, (size_t)line->length, ret_snapshot, ret_error);
+		line->text, line->length, ret_snapshot, ret_error);
 }
 
 static int parse_failed(const char *path, int r, const char *error)
@@ -72,10 +67,10 @@ static int lines_parse(const char *path, const struct lines *lines,
 	struct ttmem_snapshot **ret_snapshot)
 {
 	char error[TTMEM_PARSE_ERROR_SIZE] = "";
-	const struct line *last = &lines->last;
+	const struct ttm_line *last = &lines->last;
 	int r;
 
-	if (last->length <= 0) {
+	if (last->length == 0) {
 		ttm_error("%s: there is nothing in it", path);
 		return TTM_EXIT_NO_DATA;
 	}
@@ -89,25 +84,28 @@ static int lines_parse(const char *path, const struct lines *lines,
 
 int dump_file_read(const char *path, struct ttmem_snapshot **ret_snapshot)
 {
-	bool is_stdin = strcmp(path, "-") == 0;
-	FILE *file = is_stdin ? stdin : fopen(path, "re");
+	unsigned long number = 0;
+	struct ttm_input input;
 	struct lines lines;
-	int status, r;
+	int status, r = 0;
 
-	if (!file) {
-		ttm_error("%s: %s", path, strerror(errno));
+	if (strcmp(path, "-") == 0)
+		ttm_input_use(STDIN_FILENO, &input);
+	else
+		r = ttm_input_open(path, &input);
+	if (r < 0) {
+		ttm_error("%s: %s", path, strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	memset(&lines, 0, sizeof(lines));
-	r = lines_read(file, &lines);
+	r = lines_read(&input, &lines, &number);
 	if (r < 0) {
-		ttm_error("%s: %s", path, strerror(-r));
+		ttm_error("%s:%lu: %s", path, number + 1, ttm_line_error(r));
 		status = TTM_EXIT_FAILURE;
 	} else {
 		status = lines_parse(path, &lines, ret_snapshot);
 	}
 	lines_free(&lines);
-	if (!is_stdin)
-		fclose(file);
+	ttm_input_close(&input);
 	return status;
 }

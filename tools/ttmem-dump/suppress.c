@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/line.h"
 #include "filter.h"
 
 /* Worst case: * at both ends, and every character with a backslash. */
@@ -181,25 +182,24 @@ static int line_take(struct suppressions *suppressions, const char *path,
 
 int suppressions_read(struct suppressions *suppressions, const char *path)
 {
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
+	struct ttm_line line = { NULL, 0, 0 };
+	struct ttm_input input;
 	unsigned number = 0;
-	int status = 0;
+	int status = 0, r = ttm_input_open(path, &input);
 
-	if (!file) {
-		ttm_error("%s: %s", path, strerror(errno));
+	if (r < 0) {
+		ttm_error("%s: %s", path, strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
-	errno = 0;
-	while (status == 0 && getline(&line, &size, file) >= 0)
-		status = line_take(suppressions, path, ++number, line);
-	if (status == 0 && ferror(file)) {
-		ttm_error("%s: %s", path, strerror(errno));
+	while (status == 0 &&
+		(r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0)
+		status = line_take(suppressions, path, ++number, line.text);
+	if (r < 0) {
+		ttm_error("%s:%u: %s", path, number + 1, ttm_line_error(r));
 		status = TTM_EXIT_FAILURE;
 	}
-	free(line);
-	fclose(file);
+	ttm_line_free(&line);
+	ttm_input_close(&input);
 	return status;
 }
 

@@ -106,9 +106,10 @@ static int frame_make(struct top_app *app, bool first)
 		return TTM_EXIT_FAILURE;
 	top_source_worth(app->source, top_now_ns(), &app->model.worth);
 	if (r < 0 && r != -ENODATA) {
-		ttm_error("%s%s%s",
-			app->options.replay ? app->options.replay : "",
-			app->options.replay ? ": " : "", strerror(-r));
+		ttm_error("%s",
+			top_source_failure(app->source) ?
+				top_source_failure(app->source) :
+				strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	if (!app->model.snapshot)

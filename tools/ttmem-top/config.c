@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/line.h"
 #include "common/output.h"
 
-#define LINE_SIZE 256
 #define PATH_SIZE 4096
 
 int top_config_path(char *buffer, size_t buffer_size)
@@ -73,22 +73,24 @@ static void entry_take(
 
 int top_config_read(const char *path, struct top_state *state)
 {
-	FILE *file = fopen(path, "re");
-	char line[LINE_SIZE];
+	struct ttm_line line = { NULL, 0, 0 };
+	struct ttm_input input;
 	char *equals;
+	int r = ttm_input_open(path, &input);
 
-	if (!file)
-		return -errno;
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "#")] = '\0';
-		equals = strchr(line, '=');
+	if (r < 0)
+		return r;
+	while ((r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
+		line.text[strcspn(line.text, "#")] = '\0';
+		equals = strchr(line.text, '=');
 		if (!equals)
 			continue;
 		*equals = '\0';
-		entry_take(state, trimmed(line), trimmed(equals + 1));
+		entry_take(state, trimmed(line.text), trimmed(equals + 1));
 	}
-	fclose(file);
-	return 0;
+	ttm_line_free(&line);
+	ttm_input_close(&input);
+	return r;
 }
 
 /* -- writing ------------------------------------------------------------------ */

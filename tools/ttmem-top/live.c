@@ -238,6 +238,7 @@ static bool is_over(const struct live *live)
 	uint64_t count = live->app->options.count;
 
 	return live->app->state.quit || live->stopped ||
+		top_source_failure(live->app->source) ||
 		(count && live->frames >= count);
 }
 
@@ -300,6 +301,10 @@ int top_live(struct top_app *app)
 	top_screen_close(&live.screen);
 	signals_end();
 	settings_save(app);
+	if (top_source_failure(app->source)) {
+		ttm_error("%s", top_source_failure(app->source));
+		return TTM_EXIT_FAILURE;
+	}
 	if (live.stopped && live.stopped != SIGINT)
 		raise(live.stopped);
 	return TTM_EXIT_OK;

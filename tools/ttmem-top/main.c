@@ -11,6 +11,7 @@
 #include "app.h"
 #include "common/device.h"
 #include "common/error.h"
+#include "common/line.h"
 #include "config.h"
 
 #define HISTORIES_NS 60000000000ull
@@ -114,6 +115,29 @@ static void locale_begin(struct top_app *app)
 		strcmp(codeset, "utf8") == 0;
 }
 
+/* Where there is no file, or it may not be read, nothing is set. */
+static void config_read(struct top_app *app)
+{
+	const struct top_options *options = &app->options;
+	int r;
+
+	if (options->no_config)
+		return;
+	if (options->config)
+		snprintf(app->config, sizeof(app->config), "%s",
+			options->config);
+	else if (top_config_path(app->config, sizeof(app->config)) < 0)
+		app->config[0] = '\0';
+	if (!app->config[0])
+		return;
+	r = top_config_read(app->config, &app->state);
+	if (r != -EFBIG && r != -EILSEQ)
+		return;
+	ttm_error("%s: not a configuration file: %s", app->config,
+		ttm_line_error(r));
+	exit(TTM_EXIT_USAGE);
+}
+
 static void state_begin(struct top_app *app)
 {
 	const struct top_options *options = &app->options;
@@ -121,15 +145,7 @@ static void state_begin(struct top_app *app)
 	struct top_state *state = &app->state;
 
 	top_state_begin(state);
-	if (!options->no_config) {
-		if (options->config)
-			snprintf(app->config, sizeof(app->config), "%s",
-				options->config);
-		else if (top_config_path(app->config, sizeof(app->config)) < 0)
-			app->config[0] = '\0';
-		if (app->config[0])
-			top_config_read(app->config, state);
-	}
+	config_read(app);
 	app->settings_read = state->settings;
 	if (options->view_given)
 		state->view = options->view;

@@ -21,6 +21,8 @@
 #define SILENT_NS (5 * SECOND_NS)
 #define FOLLOW_NS SECOND_NS
 #define TRIES 3
+/* In a row. */
+#define BAD_LINES_MAX 1000
 
 struct top_source {
 	struct top_source_config config;
@@ -34,6 +36,7 @@ struct top_source {
 	uint64_t arrived_ns;  /* when that was */
 	uint64_t interval_ns; /* between the last two */
 	bool ended;
+	bool failed; /* it is no recording: nothing more is read */
 	bool any;
 	uint64_t state; /* enum ttmem_source, of the last snapshot */
 	uint64_t age_ns;
@@ -176,20 +179,37 @@ static int reader_take(struct top_source *source, uint32_t flags,
 	return r == -EPROTO ? -ENODATA : r;
 }
 
-/* The next line that can be understood. */
+static void replay_explain(struct top_source *source, int error)
+{
+	bool of_line = error == -EPROTO || error == -EPROTONOSUPPORT ||
+		error == -EFBIG || error == -EILSEQ;
+
+	snprintf(source->error, sizeof(source->error), "%.200s: %s",
+		source->config.replay,
+		of_line ? ttmem_replay_error(source->replay) :
+			  strerror(-error));
+}
+
+/*
+ * The next line that can be understood. What has too many others, or one without an
+ * end, is no recording.
+ */
 static int replay_next(
 	struct top_source *source, struct ttmem_snapshot **ret_snapshot)
 {
+	unsigned tries = 0;
 	int r;
 
+	if (source->failed)
+		return -ENODATA;
 	do {
 		r = ttmem_replay_next(source->replay, ret_snapshot);
 		if (r < 0 && r != -ENODATA && r != -EAGAIN)
-			snprintf(source->error, sizeof(source->error),
-				"%.200s: %s", source->config.replay,
-				ttmem_replay_error(source->replay));
-	} while (r == -EPROTO || r == -EPROTONOSUPPORT || r == -EFBIG);
-	source->ended = r == -ENODATA;
+			replay_explain(source, r);
+	} while ((r == -EPROTO || r == -EPROTONOSUPPORT) &&
+		++tries < BAD_LINES_MAX);
+	source->failed = r < 0 && r != -ENODATA && r != -EAGAIN;
+	source->ended = r == -ENODATA || source->failed;
 	return r;
 }
 
@@ -284,6 +304,11 @@ int top_source_fd(const struct top_source *source)
 uint64_t top_source_due_ns(const struct top_source *source)
 {
 	return source->replay ? source->due_ns : 0;
+}
+
+const char *top_source_failure(const struct top_source *source)
+{
+	return source->failed ? source->error : NULL;
 }
 
 bool top_source_is_replay(const struct top_source *source)

@@ -52,6 +52,9 @@ int top_source_fd(const struct top_source *source);
 /* When to ask again; 0: only when the descriptor says so, or at the usual time. */
 uint64_t top_source_due_ns(const struct top_source *source);
 
+/* Why the recording is none, or NULL. */
+const char *top_source_failure(const struct top_source *source);
+
 bool top_source_is_replay(const struct top_source *source);
 
 #endif
