@@ -46,7 +46,8 @@ def has(snapshot, pid, state, objects):
 
 def nameless(snapshot, state, objects):
     """The only process: ttmemd cannot confirm its pid, and publishes none."""
-    process, = snapshot['processes']
+    serve.expect('processes', len(snapshot['processes']), 1)
+    process = snapshot['processes'][0]
     serve.expect('the process', (process['state'], process['objects']),
                  (state, objects))
     serve.expect('what could be signalled', [process[key] for key in (
