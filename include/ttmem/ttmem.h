@@ -88,7 +88,7 @@ enum ttmem_anomaly {
 	TTMEM_ANOMALY_BAD_DEVICE = 2,   /* no such mesh, or not a device id */
 	TTMEM_ANOMALY_TOO_MANY_DEVICES = 3,
 	TTMEM_ANOMALY_BAD_KIND = 4,  /* kind, kernel type or flags */
-	TTMEM_ANOMALY_OVERFLOW = 5,  /* 2^46 bytes or 2^24 cores, or more */
+	TTMEM_ANOMALY_OVERFLOW = 5, /* 2^46 bytes, 2^12 cores, 2^18 banks, or more */
 	TTMEM_ANOMALY_LATE_FREE = 6, /* freed after its device was closed */
 	TTMEM_ANOMALY_SCOPE_UNDERFLOW = 7, /* a pop without a push */
 	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8,  /* attributed to the 32nd scope */
@@ -103,11 +103,21 @@ enum ttmem_loss {
 	TTMEM_LOSS_NO_LANE = 2,  /* more threads than lanes, or no memory */
 	TTMEM_LOSS_NESTED = 3,   /* by a handler that interrupted a hook */
 	TTMEM_LOSS_NO_NAME = 4,  /* scope names ran out: not attributed */
-	TTMEM_LOSSES = 5
+	TTMEM_LOSS_NO_PLACE = 5, /* places ran out: a part that was freed still shows */
+	TTMEM_LOSSES = 6
 };
 
 /* ttmem_cb_alloc: the CB lies in a tensor's L1 buffer and adds no bytes. */
 #define TTMEM_CB_BORROWED 1u
+/* ttmem_cb_alloc: other L1 that a program owns; counted as CBs, shown apart. */
+#define TTMEM_CB_DATAFLOW 2u
+#define TTMEM_CB_SCRATCHPAD 4u
+/* ttmem_buffer_alloc: may outlive a test, as the program cache's binaries do. */
+#define TTMEM_BUFFER_PERSISTENT 1u
+/* ttmem_buffer_alloc: a trace that is stored in DRAM. */
+#define TTMEM_BUFFER_TRACE 2u
+/* ttmem_buffer_alloc: the address differs by core; `address` is one of them. */
+#define TTMEM_BUFFER_PER_CORE 4u
 /* ttmem_kernel_load: resident in the reserved ring, not added to L1 use. */
 #define TTMEM_KERNEL_IN_RING 1u
 /* ttmem_scope_push: what is allocated inside may outlive a test. */
@@ -217,6 +227,11 @@ struct ttmem_device_info {
 	uint64_t trace_bytes;    /* size of the region */
 	uint64_t l1_base;        /* first allocatable address */
 	uint64_t l1_top;         /* end of the allocatable addresses */
+	uint64_t dram_banks;
+	uint64_t dram_bank_bytes; /* allocatable bytes of one bank */
+	uint64_t dram_base;       /* first allocatable address of a bank */
+	uint64_t l1_banks;
+	uint64_t gateway; /* remote chip: chip_id of the one it is reached through */
 };
 
 static inline void ttmem_device_info_init(
@@ -240,6 +255,11 @@ static inline void ttmem_device_info_init(
 	ret_info->trace_bytes = TTMEM_UNKNOWN;
 	ret_info->l1_base = TTMEM_UNKNOWN;
 	ret_info->l1_top = TTMEM_UNKNOWN;
+	ret_info->dram_banks = TTMEM_UNKNOWN;
+	ret_info->dram_bank_bytes = TTMEM_UNKNOWN;
+	ret_info->dram_base = TTMEM_UNKNOWN;
+	ret_info->l1_banks = TTMEM_UNKNOWN;
+	ret_info->gateway = TTMEM_UNKNOWN;
 }
 
 /*
@@ -259,30 +279,92 @@ TTMEM_API void ttmem_device_close(uint32_t device);
 
 /*
  * Returns a handle (bit 31 set, never reused by this process) that stands for
- * all of `devices` wherever a `device` argument is taken; an event on it is
- * recorded on each member. Duplicate members count once; a mesh is no member.
- * `devices` is not kept. Returns UINT32_MAX, which no call accepts as a device,
- * when off, for an empty list or a bad member, and after 1,048,576 meshes.
+ * all of `devices` wherever a `device` argument is taken. A buffer, CB or kernel on
+ * a mesh is one object, however many devices the mesh has, with its bytes on each of
+ * them. Handles belong to the process: they stay valid after ttmem_stop() and in
+ * forked children. Duplicate members count once; meshes do not nest. `devices` is
+ * not kept. Returns UINT32_MAX, which no call accepts as a device, when off, for an
+ * empty list, a bad member or more than 64 members, and after 65,536 meshes.
  */
 TTMEM_API uint32_t ttmem_mesh_open(const uint32_t *devices, size_t devices_len);
 
 /* Ends the handle, not the devices: use ttmem_device_close() for those. */
 TTMEM_API void ttmem_mesh_close(uint32_t mesh);
 
+/* A rectangle of cores, both corners included: x below 32, y below 31. */
+struct ttmem_core_range {
+	uint32_t first_x;
+	uint32_t first_y;
+	uint32_t last_x;
+	uint32_t last_y;
+};
+
+/*
+ * Returns a handle (bit 31 set) that stands for the cores of all `ranges` wherever a
+ * `cores` argument is taken: with it, the memory that CBs take on their cores is known
+ * exactly. The same cores give the same handle; it stays valid like a mesh handle.
+ * Ranges may overlap. `ranges` is not kept. Returns the plain number of cores when off,
+ * for cores outside of the grid, and after 4,095 different sets; 0 for no ranges.
+ */
+TTMEM_API uint32_t ttmem_core_set(
+	const struct ttmem_core_range *ranges, size_t ranges_len);
+
 /* -- objects -------------------------------------------------------------- */
 
 /*
- * A buffer is known by (device, kind, id); `addr` is data. Allocating a live id
- * replaces it and counts ALLOC_LIVE.
+ * A buffer as its allocator knows it. Fill it with ttmem_buffer_init() first.
+ *
+ * The used bytes are what the allocator reserved, bytes_per_bank x banks: a lockstep
+ * allocator reserves the same range on each of its banks, whichever of them hold data.
+ * If one of the two is unknown, the used bytes are `bytes`.
  */
+struct ttmem_buffer {
+	size_t size;
+	uint32_t device; /* device or mesh */
+	uint32_t kind;   /* enum ttmem_kind */
+	uint64_t id;
+	uint64_t address;
+	uint64_t bytes;          /* requested, on each device */
+	uint64_t bytes_per_bank; /* reserved on each bank; TTMEM_UNKNOWN */
+	uint32_t banks;          /* on which it is reserved; 0: unknown */
+	uint32_t cores;          /* that hold it: a count or core set; 0: unknown */
+	uint32_t flags;          /* TTMEM_BUFFER_* */
+	uint32_t reserved;       /* 0 */
+};
+
+static inline void ttmem_buffer_init(
+	struct ttmem_buffer *ret_buffer, uint32_t device, enum ttmem_kind kind)
+{
+	ret_buffer->size = sizeof(*ret_buffer);
+	ret_buffer->device = device;
+	ret_buffer->kind = (uint32_t)kind;
+	ret_buffer->id = 0;
+	ret_buffer->address = 0;
+	ret_buffer->bytes = 0;
+	ret_buffer->bytes_per_bank = TTMEM_UNKNOWN;
+	ret_buffer->banks = 0;
+	ret_buffer->cores = 0;
+	ret_buffer->flags = 0;
+	ret_buffer->reserved = 0;
+}
+
+/*
+ * A buffer is known by (device or mesh, kind, id); the address is data. Allocating a
+ * live id on the same device or mesh replaces it and counts ALLOC_LIVE. Ids must be
+ * unique across handles: allocated on two meshes that share a device, one id is two
+ * objects. `buffer` is not kept; a wrong size or kind counts BAD_KIND.
+ */
+TTMEM_API void ttmem_buffer_alloc(const struct ttmem_buffer *buffer);
+
+/* The short form: bank figures are unknown, and so `size` bytes are used. */
 TTMEM_API void ttmem_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
 	uint64_t addr, uint64_t size);
 
-/* The same with the bytes that the allocator charges (aligned, x banks). */
-TTMEM_API void ttmem_alloc_charged(uint32_t device, enum ttmem_kind kind,
-	uint64_t id, uint64_t addr, uint64_t size, uint64_t charged);
-
-/* Alone, a free never makes a segment. */
+/*
+ * Frees the buffer on the device or on all members of the mesh, through whatever
+ * handle it was allocated. Freed on some of its devices only, the buffer stays on the
+ * others. A free never creates the segment.
+ */
 TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
 
 /*
@@ -292,8 +374,8 @@ TTMEM_API void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id);
 TTMEM_API void ttmem_free_any(uint32_t device, uint64_t id);
 
 /*
- * A circular buffer is known by (device, program, cb). It takes size_per_core x
- * cores bytes. Allocating a live one replaces it: that is how programs are
+ * A circular buffer is known by (device or mesh, program, cb). It takes size_per_core x
+ * cores bytes; `cores` is a count or a core set. Allocating a live one replaces it: that is how programs are
  * planned anew, and no anomaly.
  */
 TTMEM_API void ttmem_cb_alloc(uint32_t device, uint64_t program, uint64_t cb,
@@ -304,8 +386,9 @@ TTMEM_API void ttmem_cb_free(uint32_t device, uint64_t program, uint64_t cb);
 TTMEM_API void ttmem_cb_free_all(uint32_t device);
 
 /*
- * A kernel is known by (device, kernel), `kernel` being its program's id. It
- * takes binary_size x cores bytes. Loading a live one again, the same in type,
+ * A kernel is known by (device, kernel), `kernel` being its program's id: on a device
+ * it is loaded once, through whatever handle. It takes binary_size x cores bytes;
+ * `cores` is a count or a core set. Loading a live one again, the same in type,
  * size, cores and flags, counts a dispatch; otherwise it replaces. Fabric and
  * dispatch kernels are persistent.
  */
@@ -337,20 +420,48 @@ TTMEM_API void ttmem_program_destroy(uint32_t device, uint64_t program);
 /* -- context -------------------------------------------------------------- */
 
 /*
- * Scopes are per thread and nest; the innermost name attributes what the thread
- * allocates, and whatever is inside a persistent scope is persistent. `name` is
- * copied; 112 bytes of it are kept. Up to 65,535 different names per process, 32
- * levels.
+ * Scopes are per thread and nest; the innermost name, and the scopes around it,
+ * attribute what the thread allocates. Whatever is inside a persistent scope is
+ * persistent. `name` is copied; 112 bytes of it are kept. Up to 65,535 different names
+ * per process, 32 levels. Returns the number of scopes before the call, for
+ * ttmem_scope_pop_to(); 0 when off.
  */
-TTMEM_API void ttmem_scope_push(const char *name, uint32_t flags);
+TTMEM_API uint32_t ttmem_scope_push(const char *name, uint32_t flags);
 TTMEM_API void ttmem_scope_pop(void);
 
+/* Ends all scopes above `depth`, also those that an exception left behind. */
+TTMEM_API void ttmem_scope_pop_to(uint32_t depth);
+
 /*
- * An allocation of `size` bytes that did not succeed; `largest_free` may be
- * TTMEM_UNKNOWN. The last 16 are kept in full.
+ * An allocation that did not succeed, as the allocator knows it. Fill it with
+ * ttmem_failure_init() first.
  */
-TTMEM_API void ttmem_alloc_failed(uint32_t device, enum ttmem_kind kind,
-	uint64_t size, uint64_t largest_free);
+struct ttmem_failure {
+	size_t size;
+	uint32_t device; /* device or mesh */
+	uint32_t kind;   /* enum ttmem_kind, or TTMEM_FIGURE_CB: CBs do not fit */
+	uint64_t bytes;  /* requested, on each device */
+	uint64_t bytes_per_bank;
+	uint64_t free_per_bank;
+	uint64_t largest_free_per_bank;
+	uint64_t program; /* whose CBs do not fit, or that asked */
+};
+
+static inline void ttmem_failure_init(
+	struct ttmem_failure *ret_failure, uint32_t device, uint32_t kind)
+{
+	ret_failure->size = sizeof(*ret_failure);
+	ret_failure->device = device;
+	ret_failure->kind = kind;
+	ret_failure->bytes = TTMEM_UNKNOWN;
+	ret_failure->bytes_per_bank = TTMEM_UNKNOWN;
+	ret_failure->free_per_bank = TTMEM_UNKNOWN;
+	ret_failure->largest_free_per_bank = TTMEM_UNKNOWN;
+	ret_failure->program = TTMEM_UNKNOWN;
+}
+
+/* The last 16 are kept. `failure` is not kept; a wrong size or kind counts BAD_KIND. */
+TTMEM_API void ttmem_alloc_failed(const struct ttmem_failure *failure);
 
 /*
  * A point in time with a name, for reports "since". The last 64 are kept, of each
@@ -374,8 +485,8 @@ struct ttmem_usage {
 /*
  * What this process has on a device, or on all members of a mesh together (the
  * peaks are then summed, too). Exact when no other thread is in a hook; peaks
- * are exact when one thread allocates and frees, otherwise within 64 KiB per
- * thread, those of L1_SMALL within 4 KiB. Orphaned objects are not in it. Returns 0, -EINVAL for NULL or a wrong
+ * are exact when one thread allocates and frees, otherwise within 16 MiB per thread
+ * for DRAM and system memory, 4 KiB for L1_SMALL, 64 KiB for all others. Orphaned objects are not in it. Returns 0, -EINVAL for NULL or a wrong
  * size, -ENODATA when tracking is off or has no segment yet, -ENODEV for a
  * device or mesh that this process has not named; *ret_usage is then untouched.
  * Makes no segment.

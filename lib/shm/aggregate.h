@@ -31,7 +31,7 @@
 #include "shm/layout.h"
 
 #define TTM_AGGREGATE_MAGIC 0x4747414d454d5454ull /* "TTMEMAGG" */
-#define TTM_AGGREGATE_VERSION 1u
+#define TTM_AGGREGATE_VERSION 2u
 #define TTM_AGGREGATE_FILE "aggregate"
 
 #define TTM_AGGREGATE_HEADER_SIZE 4096u
@@ -223,6 +223,7 @@ struct ttm_sums {
 	uint64_t alloc_bytes;
 	uint64_t free_objects;
 	uint64_t free_bytes;
+	uint64_t requested_bytes; /* of live buffers; others: as live_bytes */
 };
 
 struct ttm_device_row {
@@ -233,9 +234,10 @@ struct ttm_device_row {
 	uint64_t processes; /* running ones that have it open or hold objects */
 	uint64_t events_per_s;
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[6]; /* by figure, up to the CBs */
 	uint64_t ring_bytes[3]; /* kernels in the reserved ring, by type */
-	uint64_t cb_footprint;  /* lower bound, see docs */
+	uint64_t cb_footprint;
+	uint64_t cb_footprint_exact; /* 0: a lower bound, some core sets are unknown */
 	int64_t headroom;       /* lowest of its processes */
 	uint64_t dram_use;      /* dram + trace */
 	uint64_t l1_use;        /* l1 + l1_small + footprint + kernels */
@@ -279,6 +281,7 @@ struct ttm_process_row {
 	uint64_t lanes;
 	uint64_t objects;  /* rows of it in the object table */
 	uint64_t unlisted; /* survivors beyond what is kept of a retired one */
+	uint64_t closes;   /* complete device closes: see ttm_stamp_is_orphaned() */
 	uint64_t anomalies[TTM_REASONS_MAX];
 	uint64_t lost_events[TTM_REASONS_MAX];
 	uint64_t lost_bytes[TTM_REASONS_MAX];
@@ -294,13 +297,14 @@ struct ttm_share_row {
 	uint32_t entry; /* in the process's segment */
 	uint32_t logical;
 	uint64_t open;  /* 1: by ttmem_device_open(), not closed since */
-	uint64_t epoch; /* objects of another one are orphaned */
+	uint64_t epoch; /* number of its last close: see ttm_stamp_is_orphaned() */
 	uint64_t opened_ns;
 	uint64_t closed_ns;
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[6]; /* by figure, up to the CBs */
 	uint64_t ring_bytes[3];
 	uint64_t cb_footprint;
+	uint64_t cb_footprint_exact; /* as in a device */
 	int64_t headroom; /* TTM_HEADROOM_UNKNOWN: unknown */
 	uint64_t clash_program;
 	struct ttm_sums figures[TTMEM_FIGURES];
@@ -310,6 +314,7 @@ struct ttm_name_row {
 	uint64_t self;
 	uint64_t process;
 	uint64_t id; /* in the process's segment */
+	uint64_t parent; /* id of the scope around it, 0: none */
 	uint64_t length;
 	char text[TTM_NAME_SIZE];
 };
@@ -327,11 +332,14 @@ struct ttm_mark_row {
 struct ttm_failure_row {
 	uint64_t self;
 	uint64_t process;
-	uint64_t share;
 	uint64_t number;
+	uint64_t members; /* the process's device entries, a bit for each */
 	uint64_t figure;
-	uint64_t size;
-	uint64_t largest_free;
+	uint64_t bytes; /* all ones in this and the next: unknown */
+	uint64_t bytes_per_bank;
+	uint64_t free_per_bank;
+	uint64_t largest_free_per_bank;
+	uint64_t program;
 	uint64_t time_ns;
 	uint64_t scope; /* reference to a name, or 0 */
 	uint64_t tid;
@@ -504,21 +512,24 @@ struct ttm_holder_row {
 };
 
 /*
- * Of the object table. seq is odd while the row is written; share 0: unused. A
- * live object never changes its row. It is orphaned if its epoch (in w1) is not
- * that of its share (16 bits of it), or its process is retired.
+ * Of the object table: one row for an object, on however many devices. seq is odd while
+ * the row is written; process 0: unused. Bit n of `members` stands for the usage row of
+ * the process with the entry n. The row of a live object changes only when a part of it
+ * is freed. Its part on a device is orphaned if ttm_stamp_is_orphaned() says so, or if
+ * the process is retired.
  */
 struct ttm_object_row {
 	uint64_t seq;
-	uint64_t share; /* reference; leads to process and device */
-	uint64_t w1;    /* as in a slot: epoch, figure, flags, slot number */
+	uint64_t process; /* reference */
+	uint64_t members;
+	uint64_t w1; /* as in a slot: stamp, figure, flags, slot number */
 	uint64_t id;
 	uint64_t address;
-	uint64_t size; /* as w4: per core, or of the binary */
-	uint64_t w5;   /* as in a slot: program, or charged bytes */
+	uint64_t w4; /* as in a slot: size per core, or of the binary */
+	uint64_t w5; /* as in a slot: program, or used bytes and banks */
 	uint64_t allocated_ns;
 	uint64_t scope; /* reference to a name, or 0 */
-	uint64_t w7;    /* as in a slot: cores, stack */
+	uint64_t w7;    /* as in a slot: cores, core set, stack */
 };
 
 /* -- what the page docs/aggregate.md says ---------------------------------------- */
@@ -543,19 +554,19 @@ TTM_SIZE(ttm_copy, 0x440);
 TTM_SIZE(ttm_health_row, 0xb0);
 TTM_AT(ttm_directory_row, path, 0x78);
 TTM_SIZE(ttm_directory_row, 0x178);
-TTM_SIZE(ttm_sums, 0x48);
+TTM_SIZE(ttm_sums, 0x50);
 TTM_AT(ttm_device_row, facts, 0x10);
-TTM_AT(ttm_device_row, figures, 0x148);
-TTM_AT(ttm_device_row, by_board, 0x3d0);
-TTM_SIZE(ttm_device_row, 0x3d8);
-TTM_AT(ttm_process_row, anomalies, 0xa0);
-TTM_AT(ttm_process_row, comm, 0x220);
-TTM_SIZE(ttm_process_row, 0x530);
-TTM_AT(ttm_share_row, figures, 0xb0);
-TTM_SIZE(ttm_share_row, 0x338);
-TTM_SIZE(ttm_name_row, 0x90);
+TTM_AT(ttm_device_row, figures, 0x180);
+TTM_AT(ttm_device_row, by_board, 0x450);
+TTM_SIZE(ttm_device_row, 0x458);
+TTM_AT(ttm_process_row, anomalies, 0xa8);
+TTM_AT(ttm_process_row, comm, 0x228);
+TTM_SIZE(ttm_process_row, 0x538);
+TTM_AT(ttm_share_row, figures, 0xc0);
+TTM_SIZE(ttm_share_row, 0x390);
+TTM_SIZE(ttm_name_row, 0x98);
 TTM_SIZE(ttm_mark_row, 0x90);
-TTM_SIZE(ttm_failure_row, 0x50);
+TTM_SIZE(ttm_failure_row, 0x68);
 TTM_SIZE(ttm_quarantine_row, 0xe0);
 TTM_SIZE(ttm_untracked_row, 0x38);
 TTM_SIZE(ttm_point, 0x80);
@@ -569,7 +580,7 @@ TTM_AT(ttm_telemetry_row, arch, 0x238);
 TTM_SIZE(ttm_telemetry_row, 0x2b8);
 TTM_AT(ttm_holder_row, comm, 0x40);
 TTM_SIZE(ttm_holder_row, 0x150);
-TTM_SIZE(ttm_object_row, 0x50);
+TTM_SIZE(ttm_object_row, 0x58);
 
 /* Differs whenever sizes differ, even if somebody forgot the version. */
 /* clang-format off */
