@@ -297,6 +297,25 @@ inline void cb_planned(const rt::IDevice &device, uint64_t program, uint64_t cb,
 	});
 }
 
+/*
+ * The same for all CBs, dataflow buffers and scratchpads of a program's
+ * implementation, when all of them have addresses.
+ */
+template <class Implementation>
+void program_planned(
+	const rt::IDevice &device, Implementation &program) noexcept
+{
+	detail::quietly([&] {
+		uint64_t id = detail::program_id(program);
+		const detail::Place *place = detail::place_of(&device);
+
+		if (!place)
+			return;
+		detail::program_meet(id, *place);
+		detail::program_record(*place, id, program);
+	});
+}
+
 /* Its CBs and its kernels end, wherever they were told to be. Needs no device. */
 inline void program_destroyed(uint64_t program) noexcept
 {
@@ -325,10 +344,33 @@ inline void allocation_failed(const rt::IDevice &device, rt::BufferType type,
 	});
 }
 
+namespace detail
+{
+
+/* Whether it is about memory, and if so of one of these kinds: recorded. */
+inline bool failure_record(const rt::IDevice &device, std::string_view what,
+	uint64_t program, bool is_any_kind)
+{
+	const Place *place = place_of(&device);
+	struct ttmem_failure failure;
+
+	if (!place)
+		return false;
+	ttmem_failure_init(&failure, place->handle, TTMEM_DRAM);
+	if (!failure_read(what, failure, l1_base(device)) ||
+		(!is_any_kind && failure.kind != TTMEM_FIGURE_CB))
+		return false;
+	failure.program = program;
+	ttmem_alloc_failed(&failure);
+	return true;
+}
+
+} // namespace detail
+
 /*
- * Any failure of the runtime, for programs that catch its exceptions, and CBs that do
- * not fit. `program`: whose CBs they are, or UNKNOWN. Returns whether `what` is about
- * memory; if not, nothing is recorded.
+ * Any failure of the runtime, for programs that catch its exceptions and whose runtime
+ * has no call sites. Returns whether `what` is about memory; if not, nothing is
+ * recorded.
  */
 inline bool failure_reported(const rt::IDevice &device, std::string_view what,
 	uint64_t program = TTMEM_UNKNOWN) noexcept
@@ -336,19 +378,19 @@ inline bool failure_reported(const rt::IDevice &device, std::string_view what,
 	bool is_about_memory = false;
 
 	detail::quietly([&] {
-		const detail::Place *place = detail::place_of(&device);
-		struct ttmem_failure failure;
-
-		if (!place)
-			return;
-		ttmem_failure_init(&failure, place->handle, TTMEM_DRAM);
 		is_about_memory =
-			failure_read(what, failure, detail::l1_base(device));
-		failure.program = program;
-		if (is_about_memory)
-			ttmem_alloc_failed(&failure);
+			detail::failure_record(device, what, program, true);
 	});
 	return is_about_memory;
+}
+
+/* A program failed; if because its CBs do not fit, that is recorded. */
+inline void program_failed(const rt::IDevice &device, uint64_t program,
+	std::string_view what) noexcept
+{
+	detail::quietly([&] {
+		detail::failure_record(device, what, program, false);
+	});
 }
 
 } // namespace ttmem::metal

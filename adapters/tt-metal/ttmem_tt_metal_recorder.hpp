@@ -211,7 +211,7 @@ inline const Place *place_make(std::vector<uint32_t> members)
 	return place;
 }
 
-inline const Place *mesh_find(const MeshDevice &mesh)
+inline const Place *mesh_find(const MeshDevice &mesh, bool is_new)
 {
 	std::vector<uint32_t> ids;
 	const Place *place;
@@ -228,6 +228,8 @@ inline const Place *mesh_find(const MeshDevice &mesh)
 		if (member)
 			ids.push_back(logical_id(*member));
 	place = place_make(std::move(ids));
+	if (!is_new)
+		return place;
 	members_tell(mesh);
 	if (place) {
 		std::lock_guard<std::mutex> held(process().lock);
@@ -237,8 +239,8 @@ inline const Place *mesh_find(const MeshDevice &mesh)
 	return place;
 }
 
-/* nullptr: no device of this host. */
-inline const Place *place_of(const rt::IDevice *device)
+/* nullptr: no device of this host. `is_new`: its devices are told if they were not. */
+inline const Place *place_of(const rt::IDevice *device, bool is_new = true)
 {
 	if (!device)
 		return nullptr;
@@ -257,13 +259,14 @@ inline const Place *place_of(const rt::IDevice *device)
 		known.closes == closes)
 		return known.place;
 	if (const auto *mesh = dynamic_cast<const MeshDevice *>(device)) {
-		place = mesh_find(*mesh);
+		place = mesh_find(*mesh, is_new);
 	} else {
-		device_tell(*device, *device, false, TTMEM_UNKNOWN,
-			TTMEM_UNKNOWN, "");
+		if (is_new)
+			device_tell(*device, *device, false, TTMEM_UNKNOWN,
+				TTMEM_UNKNOWN, "");
 		place = place_make({ logical_id(*device) });
 	}
-	if (place)
+	if (place && is_new)
 		known = { device, type, place, id, closes };
 	return place;
 }
@@ -486,7 +489,8 @@ inline void buffer_freed(const rt::Buffer &buffer)
 		if (process().suppressed.erase(id))
 			return;
 	}
-	if (const Place *place = place_of(buffer.device()))
+	/* It may be late: a closed device must not seem to be open again. */
+	if (const Place *place = place_of(buffer.device(), false))
 		ttmem_free(place->handle, kind, id);
 }
 
@@ -604,7 +608,7 @@ inline void cb_allocated(const rt::CoreRangeSet &cores, uint64_t address,
  */
 inline void cbs_freed(const rt::IDevice *device)
 {
-	const Place *place = place_of(device);
+	const Place *place = place_of(device, false);
 	uint64_t planned = 0;
 
 	if (!place)
@@ -634,6 +638,49 @@ inline void cbs_freed(const rt::IDevice *device)
 }
 
 /* -- programs --------------------------------------------------------------------- */
+
+/*
+ * All memory of a program on its cores, with the addresses that it got. Other memory
+ * than CBs has numbers of its own, above those of CBs.
+ */
+template <class Implementation>
+void program_record(const Place &place, uint64_t id, Implementation &program)
+{
+	uint64_t scratchpads = UINT64_C(2) << 32;
+
+	for (const auto &cb : program.circular_buffers())
+		cb_record(place, id, cb->id(), cb->core_ranges(), cb->address(),
+			cb->size(),
+			cb->globally_allocated() ? TTMEM_CB_BORROWED : 0);
+	if constexpr (requires {
+			      program.dataflow_buffers();
+			      program.get_kernels(0);
+		      }) {
+		for (const auto &dfb : program.dataflow_buffers()) {
+			/* It shares the memory of another one. */
+			if (dfb->alias_primary_id.has_value())
+				continue;
+			cb_record(place, id, (UINT64_C(1) << 32) | dfb->id,
+				dfb->core_ranges,
+				dfb->core_lookup_.empty() ?
+					0 :
+					dfb->uniform_alloc_addr(),
+				dfb->total_size(),
+				TTMEM_CB_DATAFLOW |
+					(dfb->borrows_memory() ?
+							TTMEM_CB_BORROWED :
+							0));
+		}
+		/* Those of Tensix cores. */
+		for (const auto &[handle, kernel] : program.get_kernels(0))
+			for (const auto &part :
+				kernel->scratchpad_binding_handles())
+				cb_record(place, id, scratchpads++,
+					kernel->core_range_set(),
+					part.allocated_address, part.size_bytes,
+					TTMEM_CB_SCRATCHPAD);
+	}
+}
 
 inline void program_tracked(
 	const rt::Program &program, const rt::IDevice *device)
