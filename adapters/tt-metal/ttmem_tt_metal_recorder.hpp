@@ -724,10 +724,18 @@ inline void program_ended(uint64_t program)
 		ttmem_program_destroy(handle, program);
 }
 
-/* What this thread loaded last under that number; nullptr: look. */
+/* Where this thread remembers the program, or another one. */
+inline Thread::Loaded &loaded_slot(uint64_t program)
+{
+	uint64_t hash = program >> 4 ^ program >> 10 ^ program >> 16;
+
+	return this_thread.loaded[hash % this_thread.loaded.size()];
+}
+
+/* What this thread loaded last of that program; nullptr: not known. */
 inline Thread::Loaded *kernels_known(uint64_t program)
 {
-	Thread::Loaded &known = this_thread.loaded[(program >> 4) % 64];
+	Thread::Loaded &known = loaded_slot(program);
 
 	return known.place && known.program == program &&
 			known.destructions ==
@@ -755,8 +763,7 @@ inline void kernels_record(const Place &place, uint64_t program,
 
 	program_meet(program, place);
 	ttmem_kernel_load(place.handle, program, type, size, cores, flags);
-	this_thread.loaded[(program >> 4) % 64] = { program, size, &place,
-		cores, flags, type,
+	loaded_slot(program) = { program, size, &place, cores, flags, type,
 		process().destructions.load(std::memory_order_acquire) };
 }
 
