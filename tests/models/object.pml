@@ -269,7 +269,11 @@ inline found_renew()
 #endif
 		fi
 	   fi
-	od
+	od;
+	if
+	:: entry[f_at] != ENTRY(key, f_slot) -> f_on = 0
+	:: else
+	fi
 }
 
 /*
