@@ -55,9 +55,10 @@ byte op[THREADS * OPS];
 byte generation[SLOTS];
 byte state[SLOTS];
 byte body_key[SLOTS];
-byte body_rank[SLOTS];
 byte body_value[SLOTS];	/* size and cores of a kernel */
-byte body_time[SLOTS];	/* of the allocation: differs for each */
+byte body_life[SLOTS];	/* rank, time of the allocation: differs for each */
+#define LIFE(rank, time) ((rank) * 16 + (time))
+#define RANK(life) ((life) / 16)
 
 byte entry[ENTRIES];	/* the bucket */
 bool supply[SLOTS];
@@ -146,9 +147,8 @@ inline found_next(a_key, except, wanted)
 			:: else ->
 				d_step {	/* slot_copy: the body */
 					f_key = body_key[f_slot];
-					f_rank = body_rank[f_slot];
 					f_value = body_value[f_slot];
-					f_time = body_time[f_slot]
+					f_life = body_life[f_slot]
 				}
 				if	/* slot_copy: w0 again */
 				:: generation[f_slot] != f_gen
@@ -173,8 +173,8 @@ inline found_next(a_key, except, wanted)
 		f_key = 0;
 		if
 		:: f_at == NONE ->
-			at = 0; f_slot = 0; f_gen = 0; f_on = 0; f_rank = 0;
-			f_value = 0; f_time = 0
+			at = 0; f_slot = 0; f_gen = 0; f_on = 0; 
+			f_value = 0; f_life = 0
 		:: else
 		fi
 	}
@@ -189,7 +189,7 @@ inline found_next(a_key, except, wanted)
 	(RANK_DIFF(a, b) != 0 && RANK_DIFF(a, b) < RANKS / 2)
 #define RANK_TIE(a, b) (RANK_DIFF(a, b) % (RANKS / 2) == 0)
 #define RIVAL_LATER \
-	(RANK_MORE(f_rank, rank) || (RANK_TIE(f_rank, rank) && f_slot > mine))
+	(RANK_MORE(RANK(f_life), rank) || (RANK_TIE(RANK(f_life), rank) && f_slot > mine))
 
 /*
  * may_end(): if its own object is still live, perhaps on fewer devices, now that the
@@ -202,8 +202,8 @@ inline found_next(a_key, except, wanted)
 #define MAY_END (generation[mine] == mine_gen || (b_gen == f_gen && \
 	b_slot == f_slot))
 #else
-#define MAY_END ((IS_LIVE(state[mine]) && body_time[mine] == my + 1) || \
-	(b_gen != 0 && b_slot == f_slot && b_time == f_time))
+#define MAY_END ((IS_LIVE(state[mine]) && body_life[mine] == LIFE(rank, my + 1)) || \
+	(b_gen != 0 && b_slot == f_slot && b_life == f_life))
 #endif
 
 /* ttm_supply_put() */
@@ -258,7 +258,7 @@ inline found_renew()
 	   if
 	   :: !IS_LIVE(f_on) -> f_on = 0; break
 #ifndef RENEW_ANY
-	   :: IS_LIVE(f_on) && body_time[f_slot] != f_time -> f_on = 0; break
+	   :: IS_LIVE(f_on) && body_life[f_slot] != f_life -> f_on = 0; break
 #endif
 	   :: else ->
 		if
@@ -386,9 +386,8 @@ inline slot_write()
 	d_step {
 		assert(generation[mine] == mine_gen - 1);
 		body_key[mine] = key;
-		body_rank[mine] = rank;
 		body_value[mine] = OP_VALUE(op[my]);
-		body_time[mine] = my + 1
+		body_life[mine] = LIFE(rank, my + 1)
 	}
 	d_step {
 		assert(generation[mine] == mine_gen - 1);
@@ -420,7 +419,7 @@ inline index_insert()
 #ifdef RANK_OF_LAST
 #define RANK_FROM_THIS true
 #else
-#define RANK_FROM_THIS (b_gen == 0 || RANK_MORE(f_rank + 1, rank))
+#define RANK_FROM_THIS (b_gen == 0 || RANK_MORE(RANK(f_life) + 1, rank))
 #endif
 
 /*
@@ -443,10 +442,10 @@ inline insertion_is_dispatch()
 		d_step {
 			if
 			:: RANK_FROM_THIS ->
-				rank = (f_rank + 1) % RANKS;
+				rank = (RANK(f_life) + 1) % RANKS;
 				b_gen = f_gen;
 				b_slot = f_slot;
-				b_time = f_time
+				b_life = f_life
 			:: else
 			fi
 		}
@@ -482,7 +481,7 @@ inline find_mine()
 		f_gen = mine_gen;
 		f_on = PLACE(key);
 		f_at = mine_at;
-		f_time = my + 1
+		f_life = LIFE(rank, my + 1)
 	}
 }
 
@@ -634,9 +633,9 @@ proctype Thread(byte me)
 {
 	byte my = me * OPS;	/* current operation */
 	byte key, rank, mine = NONE, mine_gen, mine_at;
-	byte at, e, f_at, f_slot, f_gen, f_on, f_key, f_rank, f_value, f_time;
+	byte at, e, f_at, f_slot, f_gen, f_on, f_key, f_value, f_life;
 	byte i, wants, left, own;
-	byte b_gen, b_slot, b_time;	/* the latest seen before the insertion */
+	byte b_gen, b_slot, b_life;	/* the latest seen before the insertion */
 	bool won, over, rival, replaced, bold = BOLD;
 
 	do
@@ -653,9 +652,9 @@ proctype Thread(byte me)
 			my++;
 			key = 0; rank = 0; mine = NONE; mine_gen = 0; mine_at = 0;
 			at = 0; e = 0; f_at = 0; f_slot = 0; f_gen = 0; f_on = 0;
-			f_key = 0; f_rank = 0; f_value = 0; f_time = 0;
+			f_key = 0; f_value = 0; f_life = 0;
 			wants = 0; left = 0; own = 0; b_gen = 0; b_slot = 0;
-			b_time = 0; won = false; over = false; rival = false;
+			b_life = 0; won = false; over = false; rival = false;
 			replaced = false; bold = BOLD
 		}
 	od;
@@ -764,7 +763,7 @@ inline begin_with(k, s, a_rank)
 	generation[s] = 2;
 	state[s] = PLACE(k);
 	body_key[s] = k;
-	body_rank[s] = a_rank;
+	body_life[s] = LIFE(a_rank, 0);
 	entry[s] = ENTRY(k, s);
 	count[0] = count[0] + (PLACE(k) & 1);
 	count[1] = count[1] + (PLACE(k) >> 1 & 1);
