@@ -182,19 +182,18 @@ static bool objects_show(struct ttm_output *output, struct ttm_retiree *retiree,
 	return true;
 }
 
-static void survivors_count(struct ttm_retiree *retiree)
+/* An object counts once, its bytes on each of its devices. */
+static void survivors_count(struct ttm_retiree *retiree,
+	const struct ttm_process_row *process)
 {
 	uint32_t i, figure;
 
+	retiree->objects = process->objects + process->unlisted;
 	for (i = 0; i < retiree->shares_len; i++)
-		for (figure = 0; figure < TTMEM_FIGURES; figure++) {
-			const struct ttm_sums *sums = &retiree->shares[i]
-							       .published
-							       .figures[figure];
-
-			retiree->objects += sums->orphaned_objects;
-			retiree->bytes += sums->orphaned_bytes;
-		}
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			retiree->bytes += retiree->shares[i]
+						  .published.figures[figure]
+						  .orphaned_bytes;
 }
 
 int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
@@ -224,7 +223,7 @@ int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
 		memset(row.cmdline, 0, sizeof(row.cmdline));
 	row.directory = ttm_output_directory(output, directory);
 	ttm_image_set(output->image, TTM_TABLE_PROCESSES, retiree->row, &row);
-	survivors_count(retiree);
+	survivors_count(retiree, &row);
 	output->changed = true;
 	*ret_retiree = retiree;
 	return 0;
