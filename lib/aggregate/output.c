@@ -428,7 +428,7 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 	if (!r && process->faulty)
 		r = -EPROTO;
 	process_publish(output, process);
-	process->changed = process->counters_wanted ||
+	process->changed = process->counters_wanted || process->texts_wanted ||
 		process->model.changed_len != 0 || l1_is_moving(process);
 	output->changed = true;
 	return r;

@@ -183,8 +183,8 @@ static bool objects_show(struct ttm_output *output, struct ttm_retiree *retiree,
 }
 
 /* An object counts once, its bytes on each of its devices. */
-static void survivors_count(struct ttm_retiree *retiree,
-	const struct ttm_process_row *process)
+static void survivors_count(
+	struct ttm_retiree *retiree, const struct ttm_process_row *process)
 {
 	uint32_t i, figure;
 
