@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define CHUNK_SIZE (TTM_MODEL_CHUNK * sizeof(struct ttm_mirror))
 
 void ttm_model_init(struct ttm_model *model)
 {
@@ -16,7 +19,7 @@ void ttm_model_free(struct ttm_model *model)
 	uint32_t i;
 
 	for (i = 0; i < model->chunks_len; i++)
-		free(model->chunks[i]);
+		munmap(model->chunks[i], CHUNK_SIZE);
 	free(model->chunks);
 	free(model->changed);
 	free(model->places);
@@ -48,6 +51,10 @@ static int changed_reserve(struct ttm_model *model, uint32_t slots)
 	return 0;
 }
 
+/*
+ * From the kernel: a mirror takes memory when it is used for the first time, where
+ * calloc() may clear what nobody asks for. A segment is as sparse as that.
+ */
 int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 {
 	uint32_t len = (slots + TTM_MODEL_CHUNK - 1) / TTM_MODEL_CHUNK;
@@ -61,12 +68,13 @@ int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 	if (!chunks)
 		return -ENOMEM;
 	model->chunks = chunks;
-	while (model->chunks_len < len) {
-		chunks[model->chunks_len] = calloc(
-			TTM_MODEL_CHUNK, sizeof(**chunks));
-		if (!chunks[model->chunks_len])
+	for (; model->chunks_len < len; model->chunks_len++) {
+		void *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (chunk == MAP_FAILED)
 			return -ENOMEM;
-		model->chunks_len++;
+		chunks[model->chunks_len] = chunk;
 	}
 	return 0;
 }
