@@ -670,6 +670,71 @@ static void test_a_scope_that_is_around_itself_is_refused(void)
 	engine_end();
 }
 
+/* What a retired process left, over all of its devices. */
+static void left_is(uint64_t objects, uint64_t bytes)
+{
+	size_t len = ttm_image_len(engine->output.image, TTM_TABLE_SHARES), i;
+	uint64_t sums[2] = { 0, 0 };
+
+	for (i = 0; i < len; i++) {
+		const struct ttm_share_row *row = ttm_image_at(
+			engine->output.image, TTM_TABLE_SHARES, i);
+		const struct ttm_sums
+			*figure = &row->figures[TTMEM_FIGURE_DRAM];
+
+		if (!row->self)
+			continue;
+		TEST_ASSERT_EQUAL_UINT64(0, figure->live_objects);
+		TEST_ASSERT_EQUAL_UINT64(0, figure->requested_bytes);
+		sums[0] += figure->orphaned_objects;
+		sums[1] += figure->orphaned_bytes;
+	}
+	TEST_ASSERT_EQUAL_UINT64(objects, sums[0]);
+	TEST_ASSERT_EQUAL_UINT64(bytes, sums[1]);
+}
+
+static void test_what_a_retired_process_left_keeps_its_devices(void)
+{
+	struct ttm_directory directory;
+	struct ttm_directory_row row;
+	struct ttm_retirees *retirees;
+	unsigned again;
+
+	buffer(1, ALL);
+	buffer(2, PAIR);
+	made_shrink(&made, 1, LATER);
+	engine_begin();
+	look();
+	memset(&directory, 0, sizeof(directory));
+	directory.fd = open(
+		getenv("TTMEM_DIR"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory.uid = geteuid();
+	TEST_ASSERT_EQUAL_INT(
+		0, ttm_retirees_open(&engine->output, &directory, &retirees));
+	TEST_ASSERT_EQUAL_INT(0,
+		ttm_retirees_add(
+			retirees, &engine->output, attached->process, 1));
+	for (again = 0; again < 2; again++) {
+		TEST_ASSERT_EQUAL_UINT64(
+			2, ttm_objects_used(engine->output.publisher));
+		left_is(3, 300);
+		ttm_retirees_forget(retirees, &engine->output);
+		TEST_ASSERT_EQUAL_UINT64(
+			0, ttm_objects_used(engine->output.publisher));
+		ttm_retirees_close(&retirees);
+		TEST_ASSERT_EQUAL_INT(0,
+			ttm_retirees_open(
+				&engine->output, &directory, &retirees));
+	}
+	memset(&row, 0, sizeof(row));
+	ttm_retirees_describe(retirees, &row);
+	TEST_ASSERT_EQUAL_UINT64(1, row.retired);
+	ttm_retirees_forget(retirees, &engine->output);
+	ttm_retirees_close(&retirees);
+	close(directory.fd);
+	engine_end();
+}
+
 int main(void)
 {
 	int failed;
@@ -703,6 +768,7 @@ int main(void)
 	RUN_TEST(test_a_failure_that_cannot_be_is_refused);
 	RUN_TEST(test_the_scopes_around_a_name_are_listed);
 	RUN_TEST(test_a_scope_that_is_around_itself_is_refused);
+	RUN_TEST(test_what_a_retired_process_left_keeps_its_devices);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;
