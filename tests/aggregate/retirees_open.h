@@ -107,6 +107,7 @@ static inline void flows_are(const struct flows *expected)
 	TEST_ASSERT_EQUAL_MEMORY(expected, &found, sizeof(found));
 }
 
+/* Parts of objects: an object counts on each of its devices. */
 static inline uint64_t orphans(void)
 {
 	const struct ttm_chip *chip;
