@@ -14,7 +14,7 @@
 #include "ttmem-top/state.h"
 
 #define SAMPLE_INFO                                                            \
-	"\"schema_version\":1,\"info\":{\"source\":\"ok\",\"monotonic_ns\":"   \
+	"\"schema_version\":2,\"info\":{\"source\":\"ok\",\"monotonic_ns\":"   \
 	"1000000000000,\"realtime_ns\":1700000000000000000,\"taken_ns\":"      \
 	"1000000000000,\"age_ns\":1000000,\"objects_listed\":true}"
 

@@ -211,7 +211,7 @@ static void test_without_objects_a_row_says_so(void)
 	ttmem_snapshot_free(&snapshot);
 	top_devices_free(&devices);
 	snapshot = sample_parse(
-		"{\"schema_version\":1,\"info\":{\"source\":"
+		"{\"schema_version\":2,\"info\":{\"source\":"
 		"\"ok\"}," SAMPLE_DEVICES "," SAMPLE_PROCESSES "}");
 	TEST_ASSERT_EQUAL_INT(0, top_devices_make(snapshot, &devices));
 	expanded.all = true;
@@ -244,7 +244,7 @@ static void test_an_empty_snapshot_has_no_rows(void)
 {
 	ttmem_snapshot_free(&snapshot);
 	top_devices_free(&devices);
-	snapshot = sample_parse("{\"schema_version\":1}");
+	snapshot = sample_parse("{\"schema_version\":2}");
 	TEST_ASSERT_EQUAL_INT(0, top_devices_make(snapshot, &devices));
 	query.tree = true;
 	expanded.all = true;
