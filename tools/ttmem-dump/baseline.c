@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /*
- * Known leaks: "CLASS KIND SIZE COUNT SCOPE" in each line, the scope escaped and to
- * the end of the line.
+ * Known leaks: "CLASS KIND SIZE COUNT DEVICES SCOPE" in each line, the scope escaped and
+ * to the end of the line. SIZE is on each device; DEVICES is "0-7", or "0-3/0-7" for a
+ * part. Files of version 1 have no DEVICES: their leaks are known on all devices.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +16,11 @@
 #include "common/text.h"
 #include "out.h"
 
-#define FIRST_LINE "# ttmem baseline 1"
+#define FIRST_LINE "# ttmem baseline 2"
+#define FIRST_LINE_1 "# ttmem baseline 1"
 /* A scope has 112 bytes at most, each of which may need an escape. */
 #define SCOPE_SIZE 1024u
+#define DEVICES_SIZE 4096u
 
 struct known {
 	uint64_t leak_class;
@@ -25,14 +28,16 @@ struct known {
 	uint64_t size;
 	uint64_t count;
 	uint64_t seen;
+	const char *devices; /* NULL: any */
 	const char *scope;
-	char *text; /* what `scope` is in; NULL: an object's */
+	char *text; /* what both are in; NULL: an object's */
 };
 
 struct check_baseline {
 	struct known *rows; /* sorted, each once */
 	size_t len;
 	size_t room;
+	unsigned version; /* of the lines that are being read */
 };
 
 void check_baseline_free(struct check_baseline **baseline)
@@ -48,29 +53,48 @@ void check_baseline_free(struct check_baseline **baseline)
 	*baseline = NULL;
 }
 
-static bool line_parse(const char *line, struct known *ret_row)
+static bool line_parse(const char *line, unsigned version, struct known *ret_row)
 {
 	char class_name[32], kind[32];
-	int scope = 0;
+	int rest = 0;
+	char *space;
 
 	if (sscanf(line, "%31s %31s %" SCNu64 " %" SCNu64 "%n", class_name,
-		    kind, &ret_row->size, &ret_row->count, &scope) != 4 ||
-		line[scope] != ' ')
+		    kind, &ret_row->size, &ret_row->count, &rest) != 4 ||
+		line[rest] != ' ')
 		return false;
-	ret_row->text = strdup(line + scope + 1);
+	ret_row->text = strdup(line + rest + 1);
 	if (!ret_row->text)
 		return false;
-	ttm_text_unescape(ret_row->text);
 	ret_row->scope = ret_row->text;
+	if (version > 1) {
+		space = strchr(ret_row->text, ' ');
+		if (!space)
+			return false;
+		*space = '\0';
+		ret_row->devices = ret_row->text;
+		ret_row->scope = space + 1;
+		ttm_text_unescape(space + 1);
+	} else {
+		ttm_text_unescape(ret_row->text);
+	}
 	return ttmem_name_parse(TTMEM_NAMES_CLASS, class_name,
 		       &ret_row->leak_class) == 0 &&
 		ttmem_name_parse(TTMEM_NAMES_FIGURE, kind, &ret_row->figure) ==
 		0;
 }
 
+static int devices_compare(const char *a, const char *b)
+{
+	if (!a || !b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
 static int known_compare(const void *a, const void *b)
 {
 	const struct known *one = a, *other = b;
+	int c;
 
 	if (one->leak_class != other->leak_class)
 		return one->leak_class < other->leak_class ? -1 : 1;
@@ -78,7 +102,8 @@ static int known_compare(const void *a, const void *b)
 		return one->figure < other->figure ? -1 : 1;
 	if (one->size != other->size)
 		return one->size < other->size ? -1 : 1;
-	return strcmp(one->scope, other->scope);
+	c = strcmp(one->scope, other->scope);
+	return c ? c : devices_compare(one->devices, other->devices);
 }
 
 static bool row_add(struct check_baseline *baseline, const struct known *row)
@@ -102,9 +127,14 @@ static bool line_take(struct check_baseline *baseline, char *line)
 	struct known row = { 0 };
 
 	line[strcspn(line, "\r\n")] = '\0';
+	if (strcmp(line, FIRST_LINE) == 0)
+		baseline->version = 2;
+	else if (strcmp(line, FIRST_LINE_1) == 0)
+		baseline->version = 1;
 	if (!*line || *line == '#')
 		return true;
-	if (line_parse(line, &row) && row_add(baseline, &row))
+	if (line_parse(line, baseline->version, &row) &&
+		row_add(baseline, &row))
 		return true;
 	free(row.text);
 	return false;
@@ -145,8 +175,8 @@ int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
 	}
 	while (good && (r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
 		number++;
-		good = line_take(baseline, line.text) &&
-			(number > 1 || strcmp(line.text, FIRST_LINE) == 0);
+		/* The first line says which version it is. */
+		good = line_take(baseline, line.text) && baseline->version;
 	}
 	if (r < 0)
 		ttm_error("%s:%u: not a baseline: %s", path, number + 1,
@@ -168,20 +198,50 @@ void check_baseline_reset(struct check_baseline *baseline)
 		baseline->rows[i].seen = 0;
 }
 
-bool check_baseline_take(
-	struct check_baseline *baseline, const struct ttmem_object_row *object)
+/* "0-7", or "0-3/0-7". Of a recording, a label may be anything: no blanks in it. */
+static const char *devices_text(const struct ttmem_snapshot *snapshot,
+	uint64_t place, uint64_t whole, char buffer[static DEVICES_SIZE])
 {
-	const struct known key = {
-		.leak_class = object->leak_class,
-		.figure = object->figure,
-		.size = object->bytes,
-		.scope = object->scope ? object->scope : "",
-	};
-	struct known *row = baseline->len ?
-		bsearch(&key, baseline->rows, baseline->len, sizeof(key),
-			known_compare) :
-		NULL;
+	const char *label = dump_place_label(snapshot, place);
+	char *at;
 
+	if (place == whole)
+		snprintf(buffer, DEVICES_SIZE, "%s", label);
+	else
+		snprintf(buffer, DEVICES_SIZE, "%s/%s", label,
+			dump_place_label(snapshot, whole));
+	for (at = buffer; *at; at++)
+		if ((unsigned char)*at <= ' ')
+			*at = '_';
+	return *buffer ? buffer : "-";
+}
+
+static struct known *known_find(
+	struct check_baseline *baseline, const struct known *key)
+{
+	return baseline->len ? bsearch(key, baseline->rows, baseline->len,
+				       sizeof(*key), known_compare) :
+			       NULL;
+}
+
+bool check_baseline_take(struct check_baseline *baseline,
+	const struct ttmem_snapshot *snapshot, const struct dump_part *part)
+{
+	char devices[DEVICES_SIZE];
+	struct known key = {
+		.leak_class = part->leak_class,
+		.figure = part->object->figure,
+		.size = part->object->bytes,
+		.scope = part->object->scope ? part->object->scope : "",
+		.devices = devices_text(snapshot, part->place,
+			part->object->place, devices),
+	};
+	struct known *row = known_find(baseline, &key);
+
+	if (!row) {
+		key.devices = NULL;
+		row = known_find(baseline, &key);
+	}
 	if (row)
 		row->seen++;
 	return row != NULL;
@@ -190,7 +250,7 @@ bool check_baseline_take(
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines)
 {
-	char scope[SCOPE_SIZE];
+	char scope[SCOPE_SIZE], devices[DUMP_LABEL_SIZE];
 	const struct known *row;
 	size_t i;
 
@@ -199,27 +259,36 @@ void check_baseline_exceeded(
 		if (row->seen > row->count)
 			check_lines_add(lines,
 				"baseline: %" PRIu64 " objects and not %" PRIu64
-				": %s %s of %" PRIu64 " bytes, scope \"%s\"",
+				": %s %s of %" PRIu64
+				" bytes, scope \"%s\"%s%s",
 				row->seen, row->count,
 				ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
 				ttmem_name(TTMEM_NAMES_FIGURE, row->figure),
 				row->size,
 				ttm_text_escape(
-					row->scope, scope, sizeof(scope)));
+					row->scope, scope, sizeof(scope)),
+				row->devices ? ", devices " : "",
+				row->devices ?
+					ttm_text_escape(row->devices, devices,
+						sizeof(devices)) :
+					"");
 	}
 }
 
 /* What has no name of ours cannot be known. */
-static void record_write(const struct dump_group *record, FILE *file)
+static void record_write(const struct ttmem_snapshot *snapshot,
+	const struct dump_group *record, FILE *file)
 {
 	const char *class_name = ttmem_name(
 		TTMEM_NAMES_CLASS, record->leak_class);
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, record->figure);
-	char scope[SCOPE_SIZE];
+	char scope[SCOPE_SIZE], devices[DEVICES_SIZE];
 
 	if (class_name && kind)
-		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %s\n", class_name,
+		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %s %s\n", class_name,
 			kind, record->size, record->objects,
+			devices_text(snapshot, record->place, record->whole,
+				devices),
 			ttm_text_escape(record->scope ? record->scope : "",
 				scope, sizeof(scope)));
 }
@@ -231,8 +300,9 @@ int check_baseline_write(const char *path, const struct check_verdict *verdict)
 
 	if (dump_out_open(path, &out) != 0)
 		return TTM_EXIT_FAILURE;
-	fputs(FIRST_LINE "\n# class kind size count scope\n", out.file);
+	fputs(FIRST_LINE "\n# class kind size count devices scope\n", out.file);
 	for (i = 0; i < verdict->leaks.len; i++)
-		record_write(&verdict->leaks.groups[i], out.file);
+		record_write(verdict->snapshot, &verdict->leaks.groups[i],
+			out.file);
 	return dump_out_close(&out, true);
 }
