@@ -142,6 +142,23 @@ static int devices_collect(
 	return r;
 }
 
+/* By process, how many objects it has on the selected devices. NULL: no memory. */
+static uint64_t *objects_count(const struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
+	uint64_t *counts = calloc(processes + 1, sizeof(*counts));
+	const struct ttmem_object_row *object;
+
+	for (i = 0; counts && i < ttmem_snapshot_objects_len(snapshot); i++) {
+		object = ttmem_snapshot_object(snapshot, i);
+		if (object->process < processes &&
+			dump_selection_has_object(selection, object))
+			counts[object->process]++;
+	}
+	return counts;
+}
+
 static int processes_collect(
 	struct diff *diff, enum dump_side side, struct dump_changes *changes)
 {
@@ -149,9 +166,11 @@ static int processes_collect(
 	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
 	size_t len = ttmem_snapshot_processes_len(snapshot), i;
 	char name[DUMP_NAME_SIZE], key[DUMP_CELL_SIZE];
+	bool listed = ttmem_snapshot_info(snapshot)->objects_listed == 1;
+	uint64_t *counts = objects_count(selection);
 	const struct ttmem_sums *sums;
 	unsigned f;
-	int r = 0;
+	int r = counts ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
 		const char *const labels[DUMP_LABELS] = { name };
@@ -172,9 +191,11 @@ static int processes_collect(
 			continue; /* it is remembered, but gone */
 		process_key(snapshot, i, key);
 		dump_process_name(snapshot, i, name);
-		r = dump_changes_add(
-			changes, side, key, labels, bytes, objects);
+		/* Sums count an object on each of its devices. */
+		r = dump_changes_add(changes, side, key, labels, bytes,
+			listed ? counts[i] : objects);
 	}
+	free(counts);
 	return r;
 }
 
