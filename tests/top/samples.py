@@ -148,7 +148,7 @@ class Sample:
             'logical': self.tables['devices'][device]['logical'],
             'open': True, 'epoch': 0, 'opened_ns': NOW - 60 * SECOND,
             'closed_ns': None, 'cb_footprint': figures.get('cb', sums())[
-                'live_bytes'], 'cb_footprint_exact': False, 'headroom': None, 'clash_program': None,
+                'live_bytes'], 'cb_footprint_exact': True, 'headroom': None, 'clash_program': None,
             'dispatches': dict.fromkeys(KERNELS, 0),
             'failures': dict.fromkeys(FAILURES, 0),
             'ring_bytes': dict.fromkeys(KERNELS, 0),
@@ -269,7 +269,7 @@ def device_sum(tables, at, device):
             'l1_tensix_use': l1, 'l1_use': l1 + taken['kernel_fabric'],
             'dram_peak': (taken['dram'] + taken['trace']) * 17 // 16,
             'l1_tensix_peak': l1 * 9 // 8, 'cb_footprint': cb,
-            'cb_footprint_exact': False,
+            'cb_footprint_exact': True,
             'clash_process': None, 'clash_program': None,
             'processes': len({s['process'] for s in shares if tables[
                 'processes'][s['process']]['state'] in ('reporting',

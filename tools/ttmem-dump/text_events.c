@@ -10,7 +10,7 @@
 int dump_text_failures(const struct dump_report *report)
 {
 	static const char *const titles[] = { "AGO", "BYTES", "PER BANK",
-		"FREE PER BANK", "LARGEST FREE", "KIND", "DEVICES", "PROCESS",
+		"FREE/BANK", "LARGEST/BANK", "KIND", "DEVICES", "PROCESS",
 		"SCOPE" };
 	size_t len = ttmem_snapshot_failures_len(report->snapshot), i, n = 0;
 	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
