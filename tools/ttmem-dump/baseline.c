@@ -2,8 +2,9 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /*
  * Known leaks: "CLASS KIND SIZE COUNT DEVICES SCOPE" in each line, the scope escaped and
- * to the end of the line. SIZE is on each device; DEVICES is "0-7", or "0-3/0-7" for a
- * part. Files of version 1 have no DEVICES: their leaks are known on all devices.
+ * to the end of the line. SIZE is on each device, DEVICES how many an object leaked on:
+ * which ones may differ from run to run. Lines of version 1 have no DEVICES and stand
+ * for any number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +21,6 @@
 #define FIRST_LINE_1 "# ttmem baseline 1"
 /* A scope has 112 bytes at most, each of which may need an escape. */
 #define SCOPE_SIZE 1024u
-#define DEVICES_SIZE 4096u
 
 struct known {
 	uint64_t leak_class;
@@ -28,9 +28,9 @@ struct known {
 	uint64_t size;
 	uint64_t count;
 	uint64_t seen;
-	const char *devices; /* NULL: any */
+	uint64_t devices; /* 0: any number */
 	const char *scope;
-	char *text; /* what both are in; NULL: an object's */
+	char *text; /* what `scope` is in; NULL: an object's */
 };
 
 struct check_baseline {
@@ -53,48 +53,36 @@ void check_baseline_free(struct check_baseline **baseline)
 	*baseline = NULL;
 }
 
-static bool line_parse(const char *line, unsigned version, struct known *ret_row)
+static bool line_parse(
+	const char *line, unsigned version, struct known *ret_row)
 {
 	char class_name[32], kind[32];
-	int rest = 0;
-	char *space;
+	int rest = 0, more = 0;
 
 	if (sscanf(line, "%31s %31s %" SCNu64 " %" SCNu64 "%n", class_name,
-		    kind, &ret_row->size, &ret_row->count, &rest) != 4 ||
-		line[rest] != ' ')
+		    kind, &ret_row->size, &ret_row->count, &rest) != 4)
+		return false;
+	if (version > 1 &&
+		sscanf(line + rest, " %" SCNu64 "%n", &ret_row->devices,
+			&more) != 1)
+		return false;
+	rest += more;
+	if (line[rest] != ' ')
 		return false;
 	ret_row->text = strdup(line + rest + 1);
 	if (!ret_row->text)
 		return false;
+	ttm_text_unescape(ret_row->text);
 	ret_row->scope = ret_row->text;
-	if (version > 1) {
-		space = strchr(ret_row->text, ' ');
-		if (!space)
-			return false;
-		*space = '\0';
-		ret_row->devices = ret_row->text;
-		ret_row->scope = space + 1;
-		ttm_text_unescape(space + 1);
-	} else {
-		ttm_text_unescape(ret_row->text);
-	}
 	return ttmem_name_parse(TTMEM_NAMES_CLASS, class_name,
 		       &ret_row->leak_class) == 0 &&
 		ttmem_name_parse(TTMEM_NAMES_FIGURE, kind, &ret_row->figure) ==
 		0;
 }
 
-static int devices_compare(const char *a, const char *b)
-{
-	if (!a || !b)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
-}
-
 static int known_compare(const void *a, const void *b)
 {
 	const struct known *one = a, *other = b;
-	int c;
 
 	if (one->leak_class != other->leak_class)
 		return one->leak_class < other->leak_class ? -1 : 1;
@@ -102,8 +90,9 @@ static int known_compare(const void *a, const void *b)
 		return one->figure < other->figure ? -1 : 1;
 	if (one->size != other->size)
 		return one->size < other->size ? -1 : 1;
-	c = strcmp(one->scope, other->scope);
-	return c ? c : devices_compare(one->devices, other->devices);
+	if (one->devices != other->devices)
+		return one->devices < other->devices ? -1 : 1;
+	return strcmp(one->scope, other->scope);
 }
 
 static bool row_add(struct check_baseline *baseline, const struct known *row)
@@ -198,24 +187,6 @@ void check_baseline_reset(struct check_baseline *baseline)
 		baseline->rows[i].seen = 0;
 }
 
-/* "0-7", or "0-3/0-7". Of a recording, a label may be anything: no blanks in it. */
-static const char *devices_text(const struct ttmem_snapshot *snapshot,
-	uint64_t place, uint64_t whole, char buffer[static DEVICES_SIZE])
-{
-	const char *label = dump_place_label(snapshot, place);
-	char *at;
-
-	if (place == whole)
-		snprintf(buffer, DEVICES_SIZE, "%s", label);
-	else
-		snprintf(buffer, DEVICES_SIZE, "%s/%s", label,
-			dump_place_label(snapshot, whole));
-	for (at = buffer; *at; at++)
-		if ((unsigned char)*at <= ' ')
-			*at = '_';
-	return *buffer ? buffer : "-";
-}
-
 static struct known *known_find(
 	struct check_baseline *baseline, const struct known *key)
 {
@@ -224,22 +195,20 @@ static struct known *known_find(
 			       NULL;
 }
 
-bool check_baseline_take(struct check_baseline *baseline,
-	const struct ttmem_snapshot *snapshot, const struct dump_part *part)
+bool check_baseline_take(
+	struct check_baseline *baseline, const struct dump_part *part)
 {
-	char devices[DEVICES_SIZE];
 	struct known key = {
 		.leak_class = part->leak_class,
 		.figure = part->object->figure,
 		.size = part->object->bytes,
+		.devices = part->devices,
 		.scope = part->object->scope ? part->object->scope : "",
-		.devices = devices_text(snapshot, part->place,
-			part->object->place, devices),
 	};
 	struct known *row = known_find(baseline, &key);
 
 	if (!row) {
-		key.devices = NULL;
+		key.devices = 0;
 		row = known_find(baseline, &key);
 	}
 	if (row)
@@ -250,45 +219,40 @@ bool check_baseline_take(struct check_baseline *baseline,
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines)
 {
-	char scope[SCOPE_SIZE], devices[DUMP_LABEL_SIZE];
+	char scope[SCOPE_SIZE], each[64];
 	const struct known *row;
 	size_t i;
 
 	for (i = 0; i < baseline->len; i++) {
 		row = &baseline->rows[i];
-		if (row->seen > row->count)
-			check_lines_add(lines,
-				"baseline: %" PRIu64 " objects and not %" PRIu64
-				": %s %s of %" PRIu64
-				" bytes, scope \"%s\"%s%s",
-				row->seen, row->count,
-				ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
-				ttmem_name(TTMEM_NAMES_FIGURE, row->figure),
-				row->size,
-				ttm_text_escape(
-					row->scope, scope, sizeof(scope)),
-				row->devices ? ", devices " : "",
-				row->devices ?
-					ttm_text_escape(row->devices, devices,
-						sizeof(devices)) :
-					"");
+		if (row->seen <= row->count)
+			continue;
+		each[0] = '\0';
+		if (row->devices > 1)
+			snprintf(each, sizeof(each),
+				" on each of %" PRIu64 " devices",
+				row->devices);
+		check_lines_add(lines,
+			"baseline: %" PRIu64 " objects and not %" PRIu64
+			": %s %s of %" PRIu64 " bytes%s, scope \"%s\"",
+			row->seen, row->count,
+			ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
+			ttmem_name(TTMEM_NAMES_FIGURE, row->figure), row->size,
+			each, ttm_text_escape(row->scope, scope, sizeof(scope)));
 	}
 }
 
 /* What has no name of ours cannot be known. */
-static void record_write(const struct ttmem_snapshot *snapshot,
-	const struct dump_group *record, FILE *file)
+static void record_write(const struct dump_group *record, FILE *file)
 {
 	const char *class_name = ttmem_name(
 		TTMEM_NAMES_CLASS, record->leak_class);
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, record->figure);
-	char scope[SCOPE_SIZE], devices[DEVICES_SIZE];
+	char scope[SCOPE_SIZE];
 
 	if (class_name && kind)
-		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %s %s\n", class_name,
-			kind, record->size, record->objects,
-			devices_text(snapshot, record->place, record->whole,
-				devices),
+		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", class_name,
+			kind, record->size, record->objects, record->on,
 			ttm_text_escape(record->scope ? record->scope : "",
 				scope, sizeof(scope)));
 }
@@ -302,7 +266,6 @@ int check_baseline_write(const char *path, const struct check_verdict *verdict)
 		return TTM_EXIT_FAILURE;
 	fputs(FIRST_LINE "\n# class kind size count devices scope\n", out.file);
 	for (i = 0; i < verdict->leaks.len; i++)
-		record_write(verdict->snapshot, &verdict->leaks.groups[i],
-			out.file);
+		record_write(&verdict->leaks.groups[i], out.file);
 	return dump_out_close(&out, true);
 }

@@ -206,8 +206,8 @@ void check_baseline_free(struct check_baseline **baseline);
 /* Nothing of it has been seen. */
 void check_baseline_reset(struct check_baseline *baseline);
 /* Counts the part if it is known. */
-bool check_baseline_take(struct check_baseline *baseline,
-	const struct ttmem_snapshot *snapshot, const struct dump_part *part);
+bool check_baseline_take(
+	struct check_baseline *baseline, const struct dump_part *part);
 /* More of a record than are known: lines. */
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines);

@@ -141,8 +141,7 @@ static bool wants_leak(void *context, const struct dump_part *part)
 		return false;
 	}
 	if (verdict->excuses->baseline &&
-		check_baseline_take(verdict->excuses->baseline,
-			verdict->snapshot, part)) {
+		check_baseline_take(verdict->excuses->baseline, part)) {
 		sum_add(&verdict->known, part);
 		return false;
 	}
