@@ -61,7 +61,7 @@ enum ttmem_process_state {
 
 enum ttmem_class {
 	TTMEM_CLASS_LIVE = 1,      /* its owner runs */
-	TTMEM_CLASS_ORPHANED = 2,  /* its owner is gone, or closed a device of it */
+	TTMEM_CLASS_ORPHANED = 2,  /* its owner is gone or closed a device */
 	TTMEM_CLASS_PERSISTENT = 3 /* marked so: may outlive its owner */
 };
 
@@ -239,7 +239,7 @@ struct ttmem_sums {
 	uint64_t alloc_bytes;
 	uint64_t free_objects;
 	uint64_t free_bytes;
-	uint64_t requested_bytes; /* by live buffers; other kinds: as live_bytes */
+	uint64_t requested_bytes; /* live buffers; other kinds: live_bytes */
 };
 
 /* A chip, whatever its processes call it. */
@@ -262,7 +262,7 @@ struct ttmem_device_row {
 	uint64_t dram_bank_bytes; /* allocatable, of each bank */
 	uint64_t dram_base;       /* first allocatable address of a bank */
 	uint64_t l1_banks;
-	uint64_t gateway; /* remote chip: chip_id of the one it is reached through */
+	uint64_t gateway;       /* remote chip: chip_id of its gateway */
 	uint64_t dram_use;      /* dram + trace */
 	uint64_t l1_use;        /* l1 + l1_small + CB footprint + kernels */
 	uint64_t l1_tensix_use; /* the same without fabric kernels */
@@ -327,7 +327,7 @@ struct ttmem_share_row {
 	uint64_t entry;   /* number of the device within the process */
 	uint64_t logical; /* what the process calls it */
 	uint64_t open;    /* flag */
-	uint64_t epoch;   /* number of its last close among the process's closes */
+	uint64_t epoch;   /* number of its last close, 0: none */
 	uint64_t opened_ns;
 	uint64_t closed_ns;
 	uint64_t cb_footprint;
@@ -368,18 +368,18 @@ struct ttmem_object_row {
 	/* enum ttmem_class; orphaned: on one device at least. Unknown while it is not
 	 * known whether a part is orphaned. */
 	uint64_t leak_class;
-	uint64_t orphaned;      /* flag: on all its devices, whatever the class */
-	uint64_t persistent;    /* flag */
-	uint64_t borrowed;      /* flag: a CB that takes no bytes of its own */
-	uint64_t in_ring;       /* flag: a kernel in the reserved ring */
-	uint64_t dataflow;      /* flag: a CB that is a dataflow buffer */
-	uint64_t scratchpad;    /* flag: a CB that is a scratchpad */
+	uint64_t orphaned;   /* flag: on all its devices, whatever the class */
+	uint64_t persistent; /* flag */
+	uint64_t borrowed;   /* flag: a CB that takes no bytes of its own */
+	uint64_t in_ring;    /* flag: a kernel in the reserved ring */
+	uint64_t dataflow;   /* flag: a CB that is a dataflow buffer */
+	uint64_t scratchpad; /* flag: a CB that is a scratchpad */
 	uint64_t trace_storage; /* flag: a buffer that holds a trace */
-	uint64_t per_core;      /* flag: a buffer whose address differs by core */
-	uint64_t bytes;         /* used on each device */
-	uint64_t total_bytes;   /* used on all its devices */
-	uint64_t requested;     /* on each device; no buffer: as bytes */
-	uint64_t size; /* of a buffer; CB: per core; kernel: of the binary */
+	uint64_t per_core;    /* flag: a buffer whose address differs by core */
+	uint64_t bytes;       /* used on each device */
+	uint64_t total_bytes; /* used on all its devices */
+	uint64_t requested;   /* on each device; no buffer: as bytes */
+	uint64_t size;  /* of a buffer; CB: per core; kernel: of the binary */
 	uint64_t banks; /* buffer: on which it is reserved */
 	uint64_t bytes_per_bank;
 	uint64_t cores;
@@ -390,7 +390,7 @@ struct ttmem_object_row {
 	uint64_t age_ns;        /* when the snapshot was taken */
 	uint64_t stack;         /* 0: none */
 	const char *scope;      /* NULL: none. Equal texts may lie apart */
-	const char *scope_path; /* "outer > inner": the scope and those around it */
+	const char *scope_path; /* with those around it: "outer > inner" */
 };
 
 struct ttmem_mark_row {

@@ -26,8 +26,8 @@ static int object_split(const struct ttm_convert *c,
 	if (orphaned && live) {
 		r = ttm_places_add(c, row->process, live, &to->live_place);
 		if (r == 0)
-			r = ttm_places_add(c, row->process, orphaned,
-				&to->orphaned_place);
+			r = ttm_places_add(
+				c, row->process, orphaned, &to->orphaned_place);
 	}
 	return r;
 }

@@ -47,8 +47,8 @@ int ttm_places_make(struct ttm_convert *c)
 
 		if (share->self && TTM_REF_INDEX(share->self) == i &&
 			share->entry < ENTRIES &&
-			ttm_view_row(c->copy, TTM_TABLE_PROCESSES,
-				share->process))
+			ttm_view_row(
+				c->copy, TTM_TABLE_PROCESSES, share->process))
 			places->usages[TTM_REF_INDEX(share->process)]
 				      [share->entry] = (uint32_t)i + 1;
 	}
@@ -168,8 +168,8 @@ bool ttm_place_orphaned(const struct ttm_convert *c, uint64_t place,
 	uint16_t stamp, uint64_t *ret_members)
 {
 	const struct ttm_place *p = &c->places->list[place];
-	const struct ttm_process_row *process = (const void *)((const char *)
-			c->copy->rows[TTM_TABLE_PROCESSES] +
+	const struct ttm_process_row *process = (const void
+			*)((const char *)c->copy->rows[TTM_TABLE_PROCESSES] +
 		p->process * c->copy->stride[TTM_TABLE_PROCESSES]);
 	unsigned entry;
 
@@ -184,8 +184,8 @@ bool ttm_place_orphaned(const struct ttm_convert *c, uint64_t place,
 			c, p->process, entry);
 
 		if (p->members >> entry & 1 && share &&
-			ttm_stamp_is_orphaned(process->closes, stamp,
-				(uint32_t)share->epoch))
+			ttm_stamp_is_orphaned(
+				process->closes, stamp, (uint32_t)share->epoch))
 			*ret_members |= 1ull << entry;
 	}
 	return true;
@@ -331,9 +331,9 @@ static int row_fill(const struct ttm_convert *c, const struct ttm_place *place,
 		if (!(place->members >> entry & 1))
 			continue;
 		share = usage_row(c, place->process, entry);
-		indexes[n] = share ? ttm_convert_ref(c, TTM_TABLE_DEVICES,
-					     share->device) :
-				     TTMEM_NONE;
+		indexes[n] = share ?
+			ttm_convert_ref(c, TTM_TABLE_DEVICES, share->device) :
+			TTMEM_NONE;
 		indexes[len + n] = share ?
 			ttm_convert_ref(c, TTM_TABLE_SHARES, share->self) :
 			TTMEM_NONE;

@@ -29,8 +29,8 @@ int ttm_scopes_make(struct ttm_convert *c)
 	c->scopes = calloc(1, sizeof(*c->scopes));
 	if (!c->scopes)
 		return -ENOMEM;
-	c->scopes->list = calloc(c->copy->len[TTM_TABLE_NAMES] + 1,
-		sizeof(*c->scopes->list));
+	c->scopes->list = calloc(
+		c->copy->len[TTM_TABLE_NAMES] + 1, sizeof(*c->scopes->list));
 	return c->scopes->list ? 0 : -ENOMEM;
 }
 
@@ -75,7 +75,8 @@ static int keys_make(const struct ttm_convert *c)
 }
 
 /* The row of the scope around one; false: there is none. */
-static bool parent_find(const struct ttm_convert *c, size_t row, size_t *ret_row)
+static bool parent_find(
+	const struct ttm_convert *c, size_t row, size_t *ret_row)
 {
 	const struct ttm_name_row *name = name_at(c, row);
 	const struct ttm_scope_key key = { name->process, name->parent, 0 };
@@ -104,8 +105,8 @@ static const char *text_make(const struct ttm_convert *c, size_t row)
 }
 
 /* The scopes around one, itself first. Returns how many. */
-static size_t chain_find(const struct ttm_convert *c, size_t row,
-	size_t ret_rows[DEPTH_MAX])
+static size_t chain_find(
+	const struct ttm_convert *c, size_t row, size_t ret_rows[DEPTH_MAX])
 {
 	size_t len = 0, i;
 

@@ -176,7 +176,8 @@ static pid_t writer_start(uint64_t publication, unsigned changes)
 	agg_make(&agg, NULL, OBJECTS, 0);
 	agg_sample(&agg, st.st_dev, st.st_ino, &sample);
 	for (i = 0; i < OBJECTS; i++)
-		memset(agg.bytes + agg_object(&agg, (unsigned)i), 0, AGG_OBJECT_SIZE);
+		memset(agg.bytes + agg_object(&agg, (unsigned)i), 0,
+			AGG_OBJECT_SIZE);
 	for (i = 0; i < 2; i++) {
 		unsigned c = (unsigned)i;
 

@@ -73,7 +73,7 @@ static int parse_objects(
 }
 
 #define ROW                                                                    \
-	"{\"process\":1,\"place\":0,\"live_place\":null,\"figure\":\"l1\","     \
+	"{\"process\":1,\"place\":0,\"live_place\":null,\"figure\":\"l1\","    \
 	"\"leak_class\":\"live\",\"orphaned\":false,\"persistent\":true,"      \
 	"\"borrowed\":null,\"bytes\":118912,\"size\":0,\"cores\":null,"        \
 	"\"id\":\"0xffffffffffffffff\",\"address\":\"0x1222c0\","              \

@@ -193,8 +193,7 @@ static void test_texts_failures_and_files(void)
 	number_is(AGG_FAILURES, 0, 0x50, f->time_ns);
 	number_is(AGG_FAILURES, 0, 0x60, f->tid);
 	TEST_ASSERT_EQUAL_STRING("op ttnn.matmul", f->scope);
-	TEST_ASSERT_EQUAL_STRING(
-		"iteration 2 > op ttnn.matmul", f->scope_path);
+	TEST_ASSERT_EQUAL_STRING("iteration 2 > op ttnn.matmul", f->scope_path);
 	TEST_ASSERT_EQUAL_UINT64(1, q->directory);
 	TEST_ASSERT_EQUAL_UINT64(99, q->pid);
 	TEST_ASSERT_EQUAL_STRING("p.99.1.abc", q->name);
@@ -282,8 +281,7 @@ static void test_objects(void)
 	o = ttmem_snapshot_object(snapshot, 0);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->banks);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->bytes_per_bank);
-	TEST_ASSERT_EQUAL_STRING(
-		"iteration 2 > op ttnn.matmul", o->scope_path);
+	TEST_ASSERT_EQUAL_STRING("iteration 2 > op ttnn.matmul", o->scope_path);
 	o = ttmem_snapshot_object(snapshot, 1);
 	TEST_ASSERT_EQUAL_UINT64(0, o->process);
 	TEST_ASSERT_EQUAL_STRING("7", label_of(o->place));
@@ -364,8 +362,7 @@ static void test_an_object_may_be_orphaned_in_part(void)
 	TEST_ASSERT_EQUAL_STRING("0", label_of(o->live_place));
 	place_is(o->orphaned_place, "7", 1, &second[0], &second[1]);
 	TEST_ASSERT_EQUAL_STRING("iteration 2", o->scope);
-	TEST_ASSERT_EQUAL_STRING(
-		"op ttnn.matmul > iteration 2", o->scope_path);
+	TEST_ASSERT_EQUAL_STRING("op ttnn.matmul > iteration 2", o->scope_path);
 	o = ttmem_snapshot_object(snapshot, 6);
 	TEST_ASSERT_EQUAL_UINT64(1, o->orphaned_devices);
 	TEST_ASSERT_EQUAL_UINT64(o->place, o->orphaned_place);

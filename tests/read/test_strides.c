@@ -168,8 +168,8 @@ static void test_stale_references_point_nowhere(void)
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, place->devices[0]);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, place->usages[0]);
 	TEST_ASSERT_EQUAL_STRING("7,-",
-		ttmem_snapshot_place(snapshot,
-			ttmem_snapshot_object(snapshot, 7)->place)
+		ttmem_snapshot_place(
+			snapshot, ttmem_snapshot_object(snapshot, 7)->place)
 			->label);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_CLASS_PERSISTENT,
 		ttmem_snapshot_object(snapshot, 4)->leak_class);
@@ -241,8 +241,8 @@ static void test_paths_of_scopes_are_bounded(void)
 	agg_free(&agg);
 	scopes_make(3);
 	TEST_ASSERT_EQUAL_INT(0, snapshot_take());
-	TEST_ASSERT_EQUAL_STRING("s0 > s1 > s2",
-		ttmem_snapshot_object(snapshot, 0)->scope_path);
+	TEST_ASSERT_EQUAL_STRING(
+		"s0 > s1 > s2", ttmem_snapshot_object(snapshot, 0)->scope_path);
 	agg_free(&agg);
 	scopes_make(40);
 	TEST_ASSERT_EQUAL_INT(0, snapshot_take());

@@ -238,7 +238,8 @@ void check_baseline_exceeded(
 			row->seen, row->count,
 			ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
 			ttmem_name(TTMEM_NAMES_FIGURE, row->figure), row->size,
-			each, ttm_text_escape(row->scope, scope, sizeof(scope)));
+			each,
+			ttm_text_escape(row->scope, scope, sizeof(scope)));
 	}
 }
 
@@ -251,8 +252,9 @@ static void record_write(const struct dump_group *record, FILE *file)
 	char scope[SCOPE_SIZE];
 
 	if (class_name && kind)
-		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", class_name,
-			kind, record->size, record->objects, record->on,
+		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+			class_name, kind, record->size, record->objects,
+			record->on,
 			ttm_text_escape(record->scope ? record->scope : "",
 				scope, sizeof(scope)));
 }

@@ -215,8 +215,8 @@ static int objects_collect(
 	for (i = 0; r == 0 && i < groups.len; i++) {
 		const struct dump_group *g = &groups.groups[i];
 		const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, g->figure);
-		const char *const labels[DUMP_LABELS] = { devices,
-			process_name, kind, g->scope };
+		const char *const labels[DUMP_LABELS] = { devices, process_name,
+			kind, g->scope };
 
 		place_key(snapshot, g->place, device);
 		process_key(snapshot, g->process, process);

@@ -99,8 +99,8 @@ bool dump_selection_has_place(
 	const struct dump_selection *selection, uint64_t index);
 bool dump_selection_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object);
-bool dump_selection_has_part(const struct dump_selection *selection,
-	const struct dump_part *part);
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part);
 bool dump_selection_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure);
 

@@ -24,7 +24,7 @@ struct grouping {
 	uint64_t *hashes; /* of their keys */
 	size_t len;
 	size_t room;
-	uint64_t objects; /* that a part of counts */
+	uint64_t objects;  /* that a part of counts */
 	struct seen table; /* index of a group + 1 */
 	struct seen pairs; /* group and device, place or process */
 };
@@ -68,8 +68,8 @@ static bool scope_is_same(const char *a, const char *b)
 }
 
 /* Places of several processes are the same if their labels are. */
-static bool place_is_same(const struct grouping *grouping, uint64_t a,
-	uint64_t b)
+static bool place_is_same(
+	const struct grouping *grouping, uint64_t a, uint64_t b)
 {
 	return a == b ||
 		strcmp(dump_place_label(grouping->snapshot, a),
@@ -109,8 +109,8 @@ static uint64_t key_hash(
 
 	hash = mix(hash, key->size);
 	if (grouping->keys & DUMP_KEY_DEVICE)
-		hash = text_hash(hash,
-			dump_place_label(grouping->snapshot, key->place));
+		hash = text_hash(
+			hash, dump_place_label(grouping->snapshot, key->place));
 	return text_hash(hash, key->scope);
 }
 
@@ -150,8 +150,8 @@ static int groups_grow(struct grouping *grouping)
 	return 0;
 }
 
-static int group_append(struct grouping *grouping,
-	const struct dump_part *part, uint64_t hash)
+static int group_append(
+	struct grouping *grouping, const struct dump_part *part, uint64_t hash)
 {
 	const struct ttmem_object_row *object = part->object;
 
@@ -175,8 +175,8 @@ static int group_append(struct grouping *grouping,
 }
 
 /* The group of a part, made if need be; NULL without memory. */
-static struct dump_group *group_find(struct grouping *grouping,
-	const struct dump_part *part)
+static struct dump_group *group_find(
+	struct grouping *grouping, const struct dump_part *part)
 {
 	struct dump_group key;
 	uint64_t hash;
@@ -285,8 +285,8 @@ static int process_add(struct grouping *grouping, struct dump_group *group,
 	if (group->last != TTMEM_NONE &&
 		part->object->process == group->process)
 		return 0;
-	r = pair_add(&grouping->pairs, number, SORT_PROCESS,
-		part->object->process);
+	r = pair_add(
+		&grouping->pairs, number, SORT_PROCESS, part->object->process);
 	if (r < 0)
 		return r;
 	if (r && group->processes < DUMP_GROUP_SOME)

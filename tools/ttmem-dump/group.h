@@ -18,7 +18,7 @@ enum dump_key {
 	DUMP_KEY_KIND = 4,
 	DUMP_KEY_SCOPE = 8,
 	DUMP_KEY_CLASS = 16,
-	DUMP_KEY_SIZE = 32, /* used on each device */
+	DUMP_KEY_SIZE = 32,  /* used on each device */
 	DUMP_KEY_WHOLE = 64, /* no key: objects are not split into parts */
 };
 
@@ -50,7 +50,7 @@ struct dump_group {
 struct dump_groups {
 	struct dump_group *groups; /* largest first, then more objects first */
 	size_t len;
-	uint64_t bytes; /* of all */
+	uint64_t bytes;   /* of all */
 	uint64_t objects; /* different ones */
 };
 

@@ -17,7 +17,7 @@
 #include "run_watch.h"
 
 #define RECORD_KEYS                                                            \
-	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE |      \
+	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE |     \
 		DUMP_KEY_DEVICE)
 /* Of the text of a mark, so many bytes are kept. */
 #define MARK_SIZE 96u
@@ -27,7 +27,7 @@
 struct judging {
 	struct check_verdict *verdict;
 	struct dump_selection selection;
-	bool *places; /* by index: something leaked there */
+	bool *places;      /* by index: something leaked there */
 	uint64_t since_ns; /* allocated later; unknown: whenever */
 };
 
@@ -79,8 +79,7 @@ bool check_is_of_run(const struct check_scope *scope,
 
 /* -- which objects --------------------------------------------------------------------- */
 
-static void sum_add(
-	struct check_sum *sum, const struct dump_part *part)
+static void sum_add(struct check_sum *sum, const struct dump_part *part)
 {
 	sum->objects++;
 	if (part->bytes != TTMEM_UNKNOWN)
@@ -127,8 +126,7 @@ static bool wants_leak(void *context, const struct dump_part *part)
 	unsigned marks;
 
 	if (!object_is_asked(judging, object, &marks) ||
-		!(marks & CHECK_OURS) ||
-		!part_is_error(verdict->options, part))
+		!(marks & CHECK_OURS) || !part_is_error(verdict->options, part))
 		return false;
 	if (marks & CHECK_ACKED) {
 		sum_add(&verdict->acknowledged, part);

@@ -186,8 +186,7 @@ int dump_objects_sort(const struct dump_selection *selection,
 	}
 	qsort(largest.heap, largest.len, sizeof(*largest.heap), entry_compare);
 	for (i = 0; i < largest.len; i++) {
-		parts_of(ttmem_snapshot_object(
-				 snapshot, largest.heap[i].index),
+		parts_of(ttmem_snapshot_object(snapshot, largest.heap[i].index),
 			largest.heap[i].index, wants, parts);
 		sorted[i] = parts[largest.heap[i].number];
 	}

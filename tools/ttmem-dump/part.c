@@ -63,8 +63,7 @@ const char *dump_place_text(const struct ttmem_snapshot *snapshot,
 {
 	char part[DUMP_LABEL_SIZE], all[DUMP_LABEL_SIZE];
 
-	ttm_text_escape(
-		dump_place_label(snapshot, place), part, sizeof(part));
+	ttm_text_escape(dump_place_label(snapshot, place), part, sizeof(part));
 	if (place == whole || !ttmem_snapshot_place(snapshot, whole)) {
 		snprintf(buffer, DUMP_LABEL_SIZE, "%s", part);
 		return buffer;

@@ -270,11 +270,11 @@ static void object_add(struct sheet *sheet, const struct ttmem_object_row *o)
 
 static int objects_write(struct sheet *sheet)
 {
-	static const char *const titles[] = { "time", "devices",
-		"device_count", "pid", "comm", "kind", "class", "orphaned",
-		"orphaned_on", "bytes", "total_bytes", "requested_bytes", "size",
-		"banks", "bytes_per_bank", "cores", "id", "address", "program",
-		"age_ns", "scope", "scope_path" };
+	static const char *const titles[] = { "time", "devices", "device_count",
+		"pid", "comm", "kind", "class", "orphaned", "orphaned_on",
+		"bytes", "total_bytes", "requested_bytes", "size", "banks",
+		"bytes_per_bank", "cores", "id", "address", "program", "age_ns",
+		"scope", "scope_path" };
 	const struct dump_report *report = sheet->report;
 	struct dump_part *parts;
 	size_t len, i;

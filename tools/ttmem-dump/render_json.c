@@ -222,8 +222,8 @@ static int number_replace(const struct thinning *t,
 }
 
 /* Writes a list of numbers and nulls from its bracket on. */
-static int list_replace(const struct thinning *t,
-	const struct numbers *numbers, const char *at, const char **ret_end)
+static int list_replace(const struct thinning *t, const struct numbers *numbers,
+	const char *at, const char **ret_end)
 {
 	const char *from = at;
 	int r = 0;

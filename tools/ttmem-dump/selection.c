@@ -138,8 +138,8 @@ const struct ttmem_sums *dump_selection_sums(
 int dump_selection_make(const struct ttmem_snapshot *snapshot,
 	const struct dump_filter *filter, struct dump_selection *ret_selection)
 {
-	struct dump_selection selection = { snapshot, filter, NULL, NULL,
-		NULL, NULL };
+	struct dump_selection selection = { snapshot, filter, NULL, NULL, NULL,
+		NULL };
 
 	selection.devices = calloc(ttmem_snapshot_devices_len(snapshot) + 1,
 		sizeof(*selection.devices));
@@ -214,8 +214,8 @@ bool dump_selection_has_object(const struct dump_selection *selection,
 		dump_filter_has_scope(selection->filter, object->scope);
 }
 
-bool dump_selection_has_part(const struct dump_selection *selection,
-	const struct dump_part *part)
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part)
 {
 	return dump_selection_has_place(selection, part->place) &&
 		dump_selection_has_object(selection, part->object);

@@ -14,7 +14,7 @@
 struct device_part {
 	const struct dump_report *report;
 	const struct ttmem_device_row *device;
-	bool requested; /* some figures differ from the used bytes */
+	bool requested;    /* some figures differ from the used bytes */
 	uint64_t unbanked; /* buffers without bank figures */
 	struct dump_table table;
 };
@@ -33,8 +33,8 @@ static void row_add(struct device_part *part, const char *name,
 	dump_table_add_plain(&part->table, name);
 	dump_add_bytes(part->report, &part->table, sums->live_bytes);
 	if (part->requested)
-		dump_add_bytes(part->report, &part->table,
-			sums->requested_bytes);
+		dump_add_bytes(
+			part->report, &part->table, sums->requested_bytes);
 	dump_add_count(&part->table, sums->live_objects);
 	dump_add_bytes(part->report, &part->table, sums->peak_bytes);
 	dump_add_bytes(part->report, &part->table, capacity);

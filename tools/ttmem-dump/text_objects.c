@@ -21,8 +21,8 @@ struct columns {
 	bool requested; /* other than the used bytes */
 };
 
-static void flag_add(char text[static DUMP_CELL_SIZE], uint64_t flag,
-	const char *name)
+static void flag_add(
+	char text[static DUMP_CELL_SIZE], uint64_t flag, const char *name)
 {
 	size_t at = strlen(text);
 
@@ -72,8 +72,7 @@ static void part_add(const struct dump_report *report,
 	dump_table_add(table, o->scope);
 }
 
-static void columns_add(
-	const struct columns *columns, struct dump_table *table)
+static void columns_add(const struct columns *columns, struct dump_table *table)
 {
 	static const char *const titles[] = { "KIND", "DEVICES", "PROCESS",
 		"AGE", "ID", "ADDRESS", "FLAGS", "SCOPE" };
@@ -139,8 +138,8 @@ static void keys_add(const struct dump_report *report, unsigned keys,
 
 	if (keys & DUMP_KEY_DEVICE)
 		dump_table_add_plain(table,
-			dump_place_text(snapshot, group->place, group->whole,
-				devices));
+			dump_place_text(
+				snapshot, group->place, group->whole, devices));
 	if (keys & DUMP_KEY_PROCESS)
 		dump_table_add_plain(table,
 			dump_process_name(snapshot, group->process, name));

@@ -94,8 +94,8 @@ uint64_t top_object_bytes(
 	return device == TTMEM_NONE ? object->total_bytes : object->bytes;
 }
 
-static int item_add(struct items *items, size_t row,
-	const struct ttmem_object_row *object)
+static int item_add(
+	struct items *items, size_t row, const struct ttmem_object_row *object)
 {
 	struct item *list;
 	size_t size;
@@ -138,8 +138,8 @@ static int items_collect(const struct ttmem_snapshot *snapshot,
 		if (object->process >= processes)
 			continue;
 		for (r = head[object->process]; result == 0 && r; r = next[r])
-			if (top_object_is_on(snapshot, object,
-				    rows->list[r - 1].device))
+			if (top_object_is_on(
+				    snapshot, object, rows->list[r - 1].device))
 				result = item_add(items, r - 1, object);
 	}
 	free(head);

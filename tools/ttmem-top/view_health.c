@@ -234,8 +234,8 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 			"! %s wanted on device%s %s, %s ago: %s[%s] %s",
 			top_bytes(f->bytes, a),
 			place && place->devices_len != 1 ? "s" : "",
-			ttm_text_escape(place && place->label ? place->label :
-								"-",
+			ttm_text_escape(
+				place && place->label ? place->label : "-",
 				devices, sizeof(devices)),
 			top_duration(ttm_value_ago(now, f->time_ns), c),
 			ttm_text_escape(p && p->comm ? p->comm : "?", comm,
