@@ -3,8 +3,8 @@
 #include "record/account.h"
 
 #include "record/lane.h"
+#include "record/place.h"
 #include "record/segment.h"
-#include "record/usage.h"
 
 #define BLOCKS_MAX (TTM_BLOCK_EXTENTS_MAX * TTM_BLOCKS_PER_EXTENT)
 
@@ -12,13 +12,14 @@ static struct ttm_block_device *block_at(
 	struct ttm_process *process, uint64_t number)
 {
 	uint32_t ordinal = (uint32_t)(number / TTM_BLOCKS_PER_EXTENT);
+	uint32_t at = (uint32_t)(number % TTM_BLOCKS_PER_EXTENT);
 	struct ttm_block_device *blocks;
 
 	if (number >= BLOCKS_MAX)
 		return NULL;
-	blocks = ttm_extent_at(
-		process, &process->blocks[ordinal], TTM_EXTENT_BLOCKS, ordinal);
-	return blocks ? &blocks[number % TTM_BLOCKS_PER_EXTENT] : NULL;
+	blocks = ttm_extent_at(process, &process->blocks[ordinal],
+		TTM_EXTENT_BLOCKS, ordinal, (at + 1) * sizeof(*blocks));
+	return blocks ? &blocks[at] : NULL;
 }
 
 bool ttm_block_has_room(struct ttm_process *process)
@@ -46,6 +47,24 @@ void *ttm_block_make(
 	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(lane, device));
 	TTM_TESTPOINT("block made");
 	return block;
+}
+
+TTM_COLD bool ttm_lane_blocks_make(
+	struct ttm_process *process, struct ttm_lane *lane, uint64_t members)
+{
+	uint64_t missing = members & ~lane->blocks_made;
+	struct ttm_block_device *block;
+	unsigned entry;
+
+	while (missing) {
+		entry = ttm_mask_take(&missing);
+		block = ttm_block_make(process, lane->number, entry);
+		if (!block)
+			return false;
+		ttm_pointer_set_once((void **)&lane->blocks[entry], block);
+		lane->blocks_made |= 1ull << entry;
+	}
+	return true;
 }
 
 void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)

@@ -4,8 +4,9 @@
  * Counters of a lane, and peaks of a device.
  *
  * Live bytes are kept per lane and folded into the device's total once they have
- * moved by 64 KiB, so that small objects share no cache line between threads; L1_SMALL
- * by 4 KiB, for the region is small, too. Each lane keeps its highest value since the
+ * moved by TTM_FOLD_BYTES, so that threads share no cache line for every object: by 16
+ * MiB of DRAM (0.1 % of a device), 64 KiB of L1, 4 KiB of L1_SMALL, whose region is
+ * small. Each lane keeps its highest value since the
  * last fold: a fold proposes it as part of a peak, and a reader adds it.
  *
  * The live part belongs to an era of the device: closing it starts a new epoch at
@@ -17,8 +18,17 @@
 
 #include "record/process.h"
 
-#define TTM_FOLD_BYTES 65536
-#define TTM_FOLD_L1_SMALL_BYTES 4096
+static const int32_t ttm_fold_bytes[TTMEM_FIGURES] = {
+	[TTMEM_FIGURE_DRAM] = 16 << 20,
+	[TTMEM_FIGURE_L1] = 64 << 10,
+	[TTMEM_FIGURE_SYSTEM_MEMORY] = 16 << 20,
+	[TTMEM_FIGURE_L1_SMALL] = 4 << 10,
+	[TTMEM_FIGURE_TRACE] = 64 << 10,
+	[TTMEM_FIGURE_CB] = 64 << 10,
+	[TTMEM_FIGURE_KERNEL_APPLICATION] = 64 << 10,
+	[TTMEM_FIGURE_KERNEL_FABRIC] = 64 << 10,
+	[TTMEM_FIGURE_KERNEL_DISPATCH] = 64 << 10,
+};
 
 void ttm_block_new_era(struct ttm_block_device *block, uint64_t era);
 void ttm_peak_propose(struct ttm_device *device, unsigned figure, uint64_t era,
@@ -45,22 +55,12 @@ static TTM_INLINE struct ttm_counters *counters_of(
 	return counters;
 }
 
-/* Two limits that are constants: one that is chosen costs 5 instructions more. */
-static TTM_INLINE bool fold_is_due(unsigned figure, int64_t unfolded)
-{
-	if (unfolded >= TTM_FOLD_BYTES || unfolded <= -TTM_FOLD_BYTES)
-		return true;
-	return figure == TTMEM_FIGURE_L1_SMALL &&
-		(unfolded >= TTM_FOLD_L1_SMALL_BYTES ||
-			unfolded <= -TTM_FOLD_L1_SMALL_BYTES);
-}
-
 /* All relaxed: one thread writes, and each figure stands for itself. */
 static TTM_INLINE void live_add(struct ttm_device *device,
 	struct ttm_block_device *block, struct ttm_counters *counters,
 	unsigned figure, uint64_t era, int64_t objects, int64_t bytes)
 {
-	int64_t live;
+	int64_t live, unfolded;
 
 	if (TTM_UNLIKELY(ttm_load(&block->era) != era))
 		ttm_block_new_era(block, era);
@@ -71,43 +71,46 @@ static TTM_INLINE void live_add(struct ttm_device *device,
 	/* What only goes was as high before. */
 	if (objects >= 0 && live > (int64_t)ttm_load(&counters->high))
 		ttm_store(&counters->high, (uint64_t)live);
-	if (TTM_UNLIKELY(fold_is_due(
-		    figure, live - (int64_t)ttm_load(&counters->folded))))
+	unfolded = live - (int64_t)ttm_load(&counters->folded);
+	if (TTM_UNLIKELY((unfolded < 0 ? -unfolded : unfolded) >=
+		    ttm_fold_bytes[figure]))
 		ttm_fold(device, counters, figure, era);
 }
 
+/*
+ * The part of an object on one device. `orphaned`: the device was closed after the object
+ * was allocated, and so it is in no live figure.
+ */
 static TTM_INLINE void ttm_account_alloc(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes)
+	uint64_t bytes, bool orphaned)
 {
 	struct ttm_counters *counters = counters_of(block, figure);
 
 	ttm_own_add(&counters->alloc_objects, 1);
 	ttm_own_add(&counters->alloc_bytes, bytes);
-	live_add(device, block, counters, figure, era, 1, (int64_t)bytes);
+	if (TTM_LIKELY(!orphaned))
+		live_add(device, block, counters, figure, era, 1,
+			(int64_t)bytes);
 }
 
-/*
- * One, or several at once. `orphaned`: their epoch is over, and so they are in no live
- * figure any more.
- */
 static TTM_INLINE void ttm_account_free(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t objects, uint64_t bytes, bool orphaned)
+	uint64_t bytes, bool orphaned)
 {
 	struct ttm_counters *counters = counters_of(block, figure);
 
-	ttm_own_add(&counters->free_objects, objects);
+	ttm_own_add(&counters->free_objects, 1);
 	ttm_own_add(&counters->free_bytes, bytes);
 	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era,
-			-(int64_t)objects, -(int64_t)bytes);
+		live_add(device, block, counters, figure, era, -1,
+			-(int64_t)bytes);
 }
 
 /* Both in one step: the peak does not hold the two together. */
 static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes_freed, uint64_t bytes)
+	uint64_t bytes_freed, uint64_t bytes, bool orphaned)
 {
 	struct ttm_counters *counters = counters_of(block, figure);
 
@@ -115,8 +118,20 @@ static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
 	ttm_own_add(&counters->free_bytes, bytes_freed);
 	ttm_own_add(&counters->alloc_objects, 1);
 	ttm_own_add(&counters->alloc_bytes, bytes);
-	live_add(device, block, counters, figure, era, 0,
-		(int64_t)(bytes - bytes_freed));
+	if (TTM_LIKELY(!orphaned))
+		live_add(device, block, counters, figure, era, 0,
+			(int64_t)(bytes - bytes_freed));
 }
+
+/* The signed bytes of a tagged word; 0 if its tag is another. */
+static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
+{
+	if (TTM_TAGGED_TAG(word) != tag)
+		return 0;
+	return (int64_t)(word << 16) >> 16;
+}
+
+/* Called before a device's epoch ends: what the lanes know of peaks goes along. */
+void ttm_peaks_keep(struct ttm_process *process, unsigned entry);
 
 #endif

@@ -9,20 +9,13 @@
 
 #include <string.h>
 
+#include "record/account.h"
+#include "record/lane.h"
 #include "record/note.h"
+#include "record/place.h"
 #include "record/seat.h"
+#include "record/segment.h"
 #include "record/start.h"
-#include "record/usage.h"
-
-#define MESHES_MAX (TTM_MESH_CHUNKS_MAX * TTM_MESHES_PER_CHUNK)
-
-static void device_map_set(
-	struct ttm_process *process, uint32_t logical, unsigned entry)
-{
-	/* relaxed: see ttm_device_mask */
-	if (logical < TTM_DEVICES_MAX)
-		ttm_store32(&process->device_map[logical], entry + 1);
-}
 
 static void devices_len_raise(struct ttm_process *process, unsigned len)
 {
@@ -50,6 +43,14 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 	unsigned i;
 
 	for (i = 0; i < TTM_DEVICES_MAX; i++) {
+		/* relaxed: raised before an entry is taken */
+		if (i >= ttm_load(&process->header->live.devices_len) &&
+			(!make ||
+				!ttm_table_prepare(process,
+					TTM_DEVICES_OFF +
+						i * sizeof(struct ttm_device),
+					sizeof(struct ttm_device))))
+			return false;
 		/* relaxed: all that hangs on a head is atomic itself */
 		head = ttm_load(&process->devices[i].head);
 		if (head == 0 && !make)
@@ -74,107 +75,54 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 	return true;
 }
 
+bool ttm_device_entry(struct ttm_process *process, uint32_t logical, bool make,
+	unsigned *ret_entry)
+{
+	return entry_get(process, logical, make, false, ret_entry);
+}
+
 /* -- meshes ------------------------------------------------------------------------ */
-
-/* Not of the process: a handle means nothing else after a stop and a start. */
-static uint64_t meshes_len;
-
-static uint64_t *mesh_place(
-	struct ttm_process *process, uint64_t number, bool make)
-{
-	void **chunk_place = &process->mesh_chunks[number /
-		TTM_MESHES_PER_CHUNK];
-	size_t size = TTM_MESHES_PER_CHUNK * sizeof(uint64_t);
-	uint64_t *chunk = ttm_pointer_load(chunk_place);
-
-	if (!chunk && make) {
-		chunk = ttm_private_memory(size);
-		if (chunk && !ttm_pointer_set_once(chunk_place, chunk))
-			ttm_private_memory_drop(chunk, size);
-		chunk = ttm_pointer_load(chunk_place);
-	}
-	return chunk ? &chunk[number % TTM_MESHES_PER_CHUNK] : NULL;
-}
-
-/* A logical id has become another chip: meshes mean the id, not the entry. */
-static void meshes_follow(
-	struct ttm_process *process, unsigned from, unsigned to)
-{
-	uint64_t mask, *place, number;
-	/* relaxed: a mesh that is being opened now is the caller's race */
-	uint64_t len = ttm_load(&meshes_len);
-
-	for (number = 0; number < len && number < MESHES_MAX; number++) {
-		place = mesh_place(process, number, false);
-		if (!place)
-			continue;
-		do
-			mask = ttm_load(place); /* relaxed: the CAS decides */
-		while ((mask & 1ull << from) &&
-			!ttm_cas(place, mask,
-				(mask & ~(1ull << from)) | 1ull << to));
-	}
-}
-
-TTM_COLD uint64_t ttm_device_mask_slow(struct ttm_process *process,
-	uint32_t device, bool make, enum ttmem_anomaly *ret_reason)
-{
-	unsigned entry;
-
-	if (!entry_get(process, device, make, false, &entry)) {
-		*ret_reason = make ? TTMEM_ANOMALY_TOO_MANY_DEVICES :
-				     TTMEM_ANOMALY_FREE_UNKNOWN;
-		return 0;
-	}
-	device_map_set(process, device, entry);
-	return 1ull << entry;
-}
 
 static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_DEVICE;
-	uint64_t mask = 0, member = 0, number, *place = NULL;
+	uint32_t members[TTM_DEVICES_MAX], members_len = 0, bad = 0;
+	uint32_t handle = UINT32_MAX;
+	struct ttm_where where;
 	struct ttm_hook hook;
+	uint64_t mask = 0;
 	size_t i;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
 		return UINT32_MAX;
 	for (i = 0; devices && i < devices_len; i++) {
-		member = devices[i] & TTM_MESH_BIT ?
-			0 :
-			ttm_device_mask(
-				hook.process, devices[i], true, &reason);
-		if (!member)
+		bad = devices[i];
+		if ((devices[i] & TTM_MESH_BIT) ||
+			!ttm_where_get(hook.process, devices[i], true, &where,
+				&reason))
 			break;
-		mask |= member;
+		if (!(mask & where.members))
+			members[members_len++] = devices[i];
+		mask |= where.members;
 	}
-	if (mask && member) {
-		number = ttm_fetch_add(&meshes_len, 1);
-		if (number < MESHES_MAX)
-			place = mesh_place(hook.process, number, true);
-	}
-	if (place)
-		ttm_store(place, mask); /* relaxed: the caller hands it on */
-	else
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
-			devices && i < devices_len ? devices[i] : 0);
+	if (mask && i == devices_len)
+		handle = ttm_mesh_make(members, members_len);
+	if (handle == UINT32_MAX)
+		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE, bad);
 	ttm_hook_leave(&hook);
-	return place ? TTM_MESH_BIT | (uint32_t)number : UINT32_MAX;
+	return handle;
 }
 
 static TTM_SLOW void mesh_close(uint32_t mesh)
 {
 	struct ttm_hook hook;
-	uint64_t number = mesh & ~TTM_MESH_BIT;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
-	if (!(mesh & TTM_MESH_BIT) || !ttm_mesh_mask(hook.process, mesh))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, TTM_DEVICE_NONE,
-			TTM_FIGURE_NONE, mesh);
-	else
-		ttm_store(mesh_place(hook.process, number, false), 0);
-	ttm_hook_leave(&hook); /* relaxed: an event meanwhile may come first */
+	if (!ttm_mesh_end(hook.process, mesh))
+		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+			mesh);
+	ttm_hook_leave(&hook);
 }
 
 /* -- open and close ---------------------------------------------------------------- */
@@ -221,6 +169,15 @@ static void facts_from(const struct ttmem_device_info *info,
 		info->trace_bytes, &f->known, TTM_FACT_TRACE_BYTES);
 	f->l1_base = number_fact(info->l1_base, &f->known, TTM_FACT_L1_BASE);
 	f->l1_top = number_fact(info->l1_top, &f->known, TTM_FACT_L1_TOP);
+	f->dram_banks = number_fact(
+		info->dram_banks, &f->known, TTM_FACT_DRAM_BANKS);
+	f->dram_bank_bytes = number_fact(
+		info->dram_bank_bytes, &f->known, TTM_FACT_DRAM_BANK_BYTES);
+	f->dram_base = number_fact(
+		info->dram_base, &f->known, TTM_FACT_DRAM_BASE);
+	f->l1_banks = number_fact(
+		info->l1_banks, &f->known, TTM_FACT_L1_BANKS);
+	f->gateway = number_fact(info->gateway, &f->known, TTM_FACT_GATEWAY);
 }
 
 /* relaxed: identity is stored once, and two opens at once are the caller's race */
@@ -258,7 +215,8 @@ static void facts_write(
 		TTM_FACT_BOARD, TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES,
 		TTM_FACT_L1_BYTES_PER_CORE, TTM_FACT_CORES,
 		TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES, TTM_FACT_L1_BASE,
-		TTM_FACT_L1_TOP };
+		TTM_FACT_L1_TOP, TTM_FACT_DRAM_BANKS, TTM_FACT_DRAM_BANK_BYTES,
+		TTM_FACT_DRAM_BASE, TTM_FACT_L1_BANKS, TTM_FACT_GATEWAY };
 	const uint64_t *from = (const uint64_t *)facts;
 	uint64_t *to = (uint64_t *)&device->facts;
 	uint64_t seq = ttm_load(&device->seq); /* relaxed: the CAS decides */
@@ -292,26 +250,106 @@ static void head_change(struct ttm_device *device, uint64_t set, uint64_t clear)
 	while (!ttm_cas(&device->head, head, (head | set) & ~clear));
 }
 
-/* Everything live on the entry is orphaned by this one addition. */
-static void epoch_end(struct ttm_hook *hook, unsigned entry)
+/* -- closes ------------------------------------------------------------------------ */
+
+/*
+ * A close has a number: one more than that of the last one. It moves the epochs of its
+ * devices to this number, and then the count of complete closes, so that the count never
+ * is ahead of an epoch: an object is orphaned on a device whose epoch is newer than its
+ * stamp. One close is under way at a time. `closing` has the number and the place of the
+ * last one, and a thread that wants to close meanwhile helps to complete that first:
+ * nobody waits.
+ */
+#define CLOSING(number, place) ((uint64_t)(uint32_t)(number) << 32 | (place))
+#define CLOSING_NUMBER(closing) ((uint32_t)((closing) >> 32))
+#define CLOSING_PLACE(closing) ((unsigned)((closing)&0xffffffff))
+
+static void epoch_move(struct ttm_device *device, uint32_t number)
 {
-	struct ttm_device *device = &hook->process->devices[entry];
+	uint64_t era;
+
+	do
+		era = ttm_load(&device->era); /* relaxed: the CAS decides */
+	while ((int32_t)(number - TTM_ERA_EPOCH(era)) > 0 &&
+		!ttm_cas(&device->era, era,
+			TTM_ERA(number, TTM_ERA_PEAK(era))));
+}
+
+static void close_finish(struct ttm_process *process, uint64_t closing)
+{
+	uint64_t members = ttm_place_members(process, CLOSING_PLACE(closing));
+	uint64_t *closes = &process->header->live.closes, seen;
+
+	while (members)
+		epoch_move(&process->devices[ttm_mask_take(&members)],
+			CLOSING_NUMBER(closing));
+	TTM_TESTPOINT("epochs moved");
+	seen = ttm_load(closes); /* relaxed: the CAS decides */
+	/* pairs(closes): full, with ttm_closes */
+	if ((uint32_t)(seen + 1) == CLOSING_NUMBER(closing))
+		ttm_cas(closes, seen, seen + 1);
+	TTM_TESTPOINT("close counted");
+}
+
+/* Closes the devices of a place; returns the number of the close. */
+static uint32_t place_close(struct ttm_process *process, unsigned place)
+{
+	uint64_t closing, mine;
+	uint32_t last;
+
+	for (;;) {
+		/* pairs(closing): acquire, with the CAS below */
+		closing = ttm_load_acquire(&process->closing);
+		last = CLOSING_NUMBER(closing);
+		if ((uint32_t)ttm_closes(process) != last) {
+			close_finish(process, closing);
+			continue;
+		}
+		mine = CLOSING(last + 1, place);
+		/* pairs(closing): full */
+		if (ttm_cas(&process->closing, closing, mine))
+			break;
+	}
+	TTM_TESTPOINT("close begun");
+	close_finish(process, mine);
+	return CLOSING_NUMBER(mine);
+}
+
+/* Everything that is live on these devices becomes orphaned there. */
+static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
+{
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_CLOSE,
-		.device = entry,
+		.place = where->place,
 		.figure = TTM_FIGURE_NONE,
 		.slot = TTM_SLOT_NONE,
 	};
+	uint64_t members = where->members, now = ttm_clock_now();
+	struct ttm_device *device;
+	unsigned entry;
 
-	ttm_peaks_keep(hook->process, entry);
+	for (; members; ttm_mask_take(&members))
+		ttm_peaks_keep(
+			hook->process, (unsigned)__builtin_ctzll(members));
 	ttm_lane_begin(hook->lane);
-	note.epoch = (uint16_t)TTM_ERA_EPOCH(
-		ttm_fetch_add(&device->era, TTM_ERA(1, 0)));
-	TTM_TESTPOINT("epoch ended");
-	ttm_store(&device->closed, ttm_clock_now()); /* relaxed: display */
-	head_change(device, 0, TTM_DEVICE_OPEN);
-	note.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head));
+	note.w4 = place_close(hook->process, where->place);
+	for (members = where->members; members;) {
+		entry = ttm_mask_take(&members);
+		device = &hook->process->devices[entry];
+		ttm_store(&device->closed, now); /* relaxed: display */
+		head_change(device, 0, TTM_DEVICE_OPEN);
+		note.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head));
+	}
 	ttm_note_commit(hook, &note);
+}
+
+static void entry_close(struct ttm_hook *hook, unsigned entry)
+{
+	struct ttm_where where = { ttm_place_of(hook->process, 1ull << entry,
+					   false),
+		1ull << entry };
+
+	epochs_end(hook, &where);
 }
 
 /* An entry that this logical id had before, as this chip. */
@@ -345,14 +383,18 @@ static bool entry_change(struct ttm_hook *hook, uint32_t logical,
 		!entry_get(hook->process, logical, true, true, &other))
 		return false;
 	if (ttm_load(&old->head) & TTM_DEVICE_OPEN) /* relaxed: see above */
-		ttm_anomaly(hook, TTMEM_ANOMALY_DEVICE_CHANGED, *entry,
+		ttm_anomaly(hook, TTMEM_ANOMALY_DEVICE_CHANGED,
+			ttm_place_of(hook->process, 1ull << *entry, false),
 			TTM_FIGURE_NONE, logical);
 	head_change(&hook->process->devices[other], TTM_DEVICE_CURRENT, 0);
 	head_change(old, 0, TTM_DEVICE_CURRENT);
-	device_map_set(hook->process, logical, other);
-	meshes_follow(hook->process, *entry, other);
+	/* relaxed: see ttm_where_known */
+	if (logical < TTM_DEVICES_MAX)
+		ttm_store32(&hook->process->device_places[logical],
+			ttm_place_of(hook->process, 1ull << other, false));
+	ttm_meshes_forget(hook->process);
 	/* Also if it was closed: something may have come after that. */
-	epoch_end(hook, *entry);
+	entry_close(hook, *entry);
 	*entry = other;
 	return true;
 }
@@ -363,10 +405,9 @@ static void entry_open(struct ttm_hook *hook, unsigned entry,
 	struct ttm_device *device = &hook->process->devices[entry];
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_OPEN,
-		.device = entry,
+		.place = ttm_place_of(hook->process, 1ull << entry, false),
 		.figure = TTM_FIGURE_NONE,
 		.slot = TTM_SLOT_NONE,
-		.epoch = (uint16_t)TTM_ERA_EPOCH(ttm_load(&device->era)),
 		.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head)),
 	};
 
@@ -389,46 +430,52 @@ static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 	struct ttm_device_facts facts;
 	struct ttm_hook hook;
 	unsigned entry = 0;
-	uint64_t mask = 0;
+	bool good = false;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
 		return;
-	if (info_is_good(info))
-		mask = ttm_device_mask(
-			hook.process, info->device, true, &reason);
-	if (mask) {
-		facts_from(info, &facts);
-		entry = ttm_mask_take(&mask);
-		mask = 1;
-		if (is_another_chip(
-			    &hook.process->devices[entry].facts, &facts) &&
-			!entry_change(&hook, info->device, &facts, &entry)) {
-			reason = TTMEM_ANOMALY_TOO_MANY_DEVICES;
-			mask = 0;
-		}
+	if (info_is_good(info)) {
+		reason = TTMEM_ANOMALY_TOO_MANY_DEVICES;
+		good = ttm_device_entry(
+			hook.process, info->device, true, &entry);
 	}
-	if (mask)
+	if (good) {
+		facts_from(info, &facts);
+		if (is_another_chip(
+			    &hook.process->devices[entry].facts, &facts))
+			good = entry_change(
+				&hook, info->device, &facts, &entry);
+	}
+	if (good)
 		entry_open(&hook, entry, &facts);
 	else
-		ttm_anomaly(&hook, reason, TTM_DEVICE_NONE, TTM_FIGURE_NONE,
+		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE,
 			info ? info->device : 0);
 	ttm_hook_leave(&hook);
+}
+
+/* The table of places is full: a close for each device. */
+static void members_close(struct ttm_hook *hook, uint64_t members)
+{
+	while (members)
+		entry_close(hook, ttm_mask_take(&members));
 }
 
 static TTM_SLOW void device_close(uint32_t device)
 {
 	enum ttmem_anomaly reason;
+	struct ttm_where where;
 	struct ttm_hook hook;
-	uint64_t mask;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
-	mask = ttm_device_mask(hook.process, device, false, &reason);
-	if (!mask)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, TTM_DEVICE_NONE,
-			TTM_FIGURE_NONE, device);
-	while (mask)
-		epoch_end(&hook, ttm_mask_take(&mask));
+	if (!ttm_where_get(hook.process, device, false, &where, &reason))
+		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+			device);
+	else if (where.place)
+		epochs_end(&hook, &where);
+	else
+		members_close(&hook, where.members);
 	ttm_hook_leave(&hook);
 }
 

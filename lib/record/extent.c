@@ -13,6 +13,23 @@
 /* Away from the small numbers that programs close or expect. */
 #define DESCRIPTOR_FLOOR 700
 #define GROWTH_PAUSE_NS 100000000ull
+#define PAGE 4096u
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static int segment_fd(struct ttm_process *process);
+
+int ttm_range_check(uint64_t end)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return -errno;
+	if (limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur)
+		return -EFBIG;
+	return 0;
+}
 
 /*
  * Allocates the range: on a full filesystem this is a clean ENOSPC, where a
@@ -21,13 +38,10 @@
  */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 {
-	struct rlimit limit;
-	int tries;
+	int tries, r = ttm_range_check(off + size);
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
-		return -errno;
-	if (limit.rlim_cur != RLIM_INFINITY && off + size > limit.rlim_cur)
-		return -EFBIG;
+	if (r < 0)
+		return r;
 	/* Signals are held, but a stopped and traced process may see EINTR. */
 	for (tries = 0; fallocate(fd, 0, (off_t)off, (off_t)size) < 0; tries++)
 		if (errno != EINTR || tries == 100)
@@ -37,10 +51,44 @@ int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 
 void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_POPULATE, fd, (off_t)off);
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		(off_t)off);
 
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Saves the page faults of the first touches; a kernel that cannot do it is fine. */
+void ttm_range_populate(void *memory, uint64_t size)
+{
+	madvise(memory, size, MADV_POPULATE_WRITE);
+}
+
+bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
+{
+	uint64_t page = off / PAGE, last = (off + size - 1) / PAGE, seen;
+	struct ttm_hold hold;
+	bool done = true;
+	int fd;
+
+	for (; page <= last && done; page++) {
+		uint64_t *word = &process->tables_ready[page / 64];
+		uint64_t bit = 1ull << page % 64;
+
+		/* pairs(table-ready): acquire, with the CAS below */
+		if (ttm_load_acquire(word) & bit)
+			continue;
+		ttm_hold(&hold);
+		fd = segment_fd(process);
+		done = fd >= 0 && !ttm_growth_is_blocked(process) &&
+			ttm_range_allocate(fd, page * PAGE, PAGE) == 0;
+		if (done)
+			do
+				seen = ttm_load(word); /* relaxed: the CAS */
+			/* pairs(table-ready): full */
+			while (!ttm_cas(word, seen, seen | bit));
+		ttm_release(&hold);
+	}
+	return done;
 }
 
 /*
@@ -182,10 +230,12 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 	int fd = segment_fd(process);
 	void *extent;
 
+	/* The last page: the file reaches to the end of the extent then, and
+	 * unlike ftruncate this cannot cut off what another thread adds. */
 	if (fd < 0 ||
-		ttm_range_allocate(fd, extent_off(index), TTM_EXTENT_SIZE) < 0)
+		ttm_range_allocate(fd,
+			extent_off(index) + TTM_EXTENT_SIZE - PAGE, PAGE) < 0)
 		return NULL;
-	TTM_TESTPOINT("extent allocated");
 	extent = ttm_range_map(fd, extent_off(index), TTM_EXTENT_SIZE);
 	process->extents[index] = extent;
 	return extent;
@@ -266,38 +316,92 @@ void *ttm_extent_move(
 	return place;
 }
 
-static void extent_put(struct ttm_process *process, void **place,
+static uint32_t extent_index(
+	const struct ttm_process *process, const struct ttm_extent *extent)
+{
+	uint32_t number = ttm_load32(&extent->number), i; /* relaxed: a number */
+
+	if (number)
+		return number - 1;
+	/* Another thread has just put it there. */
+	for (i = 0; i < TTM_EXTENTS_MAX; i++)
+		if (process->extents[i] == extent->memory)
+			break;
+	return i;
+}
+
+bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
+	uint32_t from, uint32_t size)
+{
+	uint32_t index = extent_index(process, extent);
+	struct ttm_hold hold;
+	bool done;
+	int fd;
+
+	ttm_hold(&hold);
+	fd = segment_fd(process);
+	done = fd >= 0 && !ttm_growth_is_blocked(process) &&
+		ttm_range_allocate(
+			fd, extent_off(index) + from, size) == 0;
+	if (done)
+		ttm_range_populate((char *)extent->memory + from, size);
+	else
+		growth_block(process);
+	ttm_release(&hold);
+	TTM_TESTPOINT("extent allocated");
+	return done;
+}
+
+static void extent_put(struct ttm_process *process, struct ttm_extent *extent,
 	enum ttm_extent_type type, uint32_t ordinal)
 {
 	uint32_t index;
-	void *extent = extent_claim(process, &index);
+	void *memory = extent_claim(process, &index);
 
-	if (!extent)
+	if (!memory)
 		return;
-	if (!ttm_pointer_set_once(place, extent)) {
-		ttm_extent_abandon(process, index, extent);
+	if (!ttm_pointer_set_once(&extent->memory, memory)) {
+		ttm_extent_abandon(process, index, memory);
 		return;
 	}
+	ttm_store32(&extent->number, index + 1); /* relaxed: see extent_index */
 	TTM_TESTPOINT("extent placed");
 	ttm_extent_enter(process, index, type, ordinal);
+}
+
+static void extent_prepare(struct ttm_process *process,
+	struct ttm_extent *extent, uint32_t size)
+{
+	/* relaxed: the CAS decides */
+	uint32_t ready = ttm_load32(&extent->ready);
+
+	size = (size + PAGE - 1) / PAGE * PAGE;
+	if (ready < size &&
+		!ttm_extent_allocate(process, extent, ready, size - ready))
+		return;
+	/* pairs(ready): full, with ttm_extent_at */
+	while (ready < size && !ttm_cas32(&extent->ready, ready, size))
+		ready = ttm_load32(&extent->ready); /* relaxed: as above */
 }
 
 /*
  * Held from end to end: what a handler writes to an extent that is in its place, but not
  * in the directory, nobody sees if the program ends there.
  */
-void *ttm_extent_at(struct ttm_process *process, void **place,
-	enum ttm_extent_type type, uint32_t ordinal)
+void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
+	enum ttm_extent_type type, uint32_t ordinal, uint32_t size)
 {
-	void *extent = ttm_pointer_load(place);
 	struct ttm_hold hold;
 
-	if (TTM_LIKELY(extent != NULL))
-		return extent;
 	ttm_hold(&hold);
-	extent_put(process, place, type, ordinal);
+	if (!ttm_pointer_load(&extent->memory))
+		extent_put(process, extent, type, ordinal);
+	if (ttm_pointer_load(&extent->memory))
+		extent_prepare(process, extent, size);
 	ttm_release(&hold);
-	return ttm_pointer_load(place);
+	if (ttm_load32_acquire(&extent->ready) < size) /* pairs(ready): acquire */
+		return NULL;
+	return ttm_pointer_load(&extent->memory);
 }
 
 void ttm_extent_give_back(struct ttm_process *process, uint32_t index)

@@ -78,6 +78,7 @@ static void places_fill(struct ttm_header_const *sealed)
 	sealed->devices_off = TTM_DEVICES_OFF;
 	sealed->failures_off = TTM_FAILURES_OFF;
 	sealed->marks_off = TTM_MARKS_OFF;
+	sealed->places_off = TTM_PLACES_OFF;
 	sealed->extents_off = TTM_EXTENTS_OFF;
 }
 

@@ -4,14 +4,13 @@
  * From an object's key to its slot: private to the process, lock-free, safe in
  * signal handlers, and it grows without moving anything.
  *
- * Levels of buckets, in parts by device. A bucket is a cache line of seven entries
+ * Levels of buckets, in parts by place. A bucket is a cache line of seven entries
  * and a link to an overflow line. When a level has too many of those, a level eight times as large
  * is added and takes all further entries; a search looks through all levels, the
  * newest first. A freed entry is stored as 0 and used again.
  *
  * An entry is a hint: whoever finds one compares the key in the slot, and takes
- * the object only by a CAS: on the slot's own word, or, for a group, on the word of its
- * octet (group.h), to which the entry then leads.
+ * the object only by a CAS on the slot's word.
  *
  * A slot is live before its entry goes in, and the key is looked up again after:
  * of two threads that insert one key at once, at least one sees the other. See
@@ -26,8 +25,8 @@ struct ttm_key {
 	uint64_t id;
 	uint64_t program;      /* CB only, else 0 */
 	uint64_t program_mask; /* all ones for a CB: w5 is part of the key */
-	/* TTM_W1_KEY: one, or three since the kernel types are one class */
-	unsigned w1, w1_or, w1_or_else;
+	unsigned place;        /* of allocation */
+	unsigned figure;       /* the kernel types are one class */
 	uint64_t bucket_hash;
 	/* In bits 24-63; bit 32 is set: see ttm_bucket_with. */
 	uint64_t tag;
@@ -61,26 +60,21 @@ static inline uint64_t ttm_line(uint64_t id, unsigned figure)
 
 /*
  * The line, whose lowest bit is the half, and below it the part: these bits together
- * are one of TTM_INDEX_HALVES. The part is chosen by the device: threads with a device
+ * are one of TTM_INDEX_HALVES. The part is chosen by the place: threads with a device
  * each would otherwise take every other line from each other's caches.
  */
-static inline uint64_t ttm_bucket_hash(
-	uint64_t id, unsigned figure, unsigned device)
+static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned figure)
 {
-	return ttm_line(id, figure) * TTM_INDEX_PARTS +
-		device % TTM_INDEX_PARTS;
+	return ttm_line(id, figure) * TTM_INDEX_PARTS;
 }
-
-/* Set in the tag of a group and of nothing else: its entry leads to an octet. */
-#define TTM_TAG_GROUP (1ull << 33)
 
 static inline uint64_t ttm_tag(uint64_t hash)
 {
-	return (hash | 1ull << 32) & ~(TTM_TAG_GROUP | 0xffffff);
+	return (hash | 1ull << 32) & ~0xffffffull;
 }
 
 /*
- * The CBs of a program on a device share TTM_CB_LINES lines, so that the end of the
+ * The CBs of a program on a place share TTM_CB_LINES lines, so that the end of the
  * program finds all of them there. Their ids may be small numbers or addresses: a
  * multiplication spreads both.
  */
@@ -92,29 +86,22 @@ static inline uint64_t ttm_cb_line(uint64_t cb)
 }
 
 static inline uint64_t ttm_cb_bucket_hash(
-	uint64_t program, uint64_t line, unsigned device)
+	uint64_t program, uint64_t line, unsigned part)
 {
 	return (ttm_line(program, TTMEM_FIGURE_CB) * TTM_CB_LINES + line) *
 		TTM_INDEX_PARTS +
-		device % TTM_INDEX_PARTS;
+		part;
 }
 
-/* A key on no device yet; ttm_key_on() names it. */
+/* A key on no place yet; ttm_key_on() names it. */
 static inline void ttm_key_begin(
 	struct ttm_key *ret_key, unsigned figure, uint64_t program, uint64_t id)
 {
-	unsigned w1 = figure << 6;
-
 	if (figure >= TTMEM_FIGURE_KERNEL)
-		w1 = TTMEM_FIGURE_KERNEL << 6;
+		figure = TTMEM_FIGURE_KERNEL;
 	ret_key->id = id;
-	ret_key->w1 = w1;
-	ret_key->w1_or = w1;
-	ret_key->w1_or_else = w1;
-	if (figure >= TTMEM_FIGURE_KERNEL) {
-		ret_key->w1_or = TTMEM_FIGURE_KERNEL_FABRIC << 6;
-		ret_key->w1_or_else = TTMEM_FIGURE_KERNEL_DISPATCH << 6;
-	}
+	ret_key->place = 0;
+	ret_key->figure = figure;
 	if (figure == TTMEM_FIGURE_CB) {
 		ret_key->program = program;
 		ret_key->program_mask = UINT64_MAX;
@@ -125,50 +112,35 @@ static inline void ttm_key_begin(
 	} else {
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
-		ret_key->bucket_hash = ttm_bucket_hash(id, w1 >> 6, 0);
-		ret_key->tag = ttm_tag(
-			(id ^ (uint64_t)w1 << 53) * 0x9e3779b97f4a7c15ull);
+		ret_key->bucket_hash = ttm_bucket_hash(id, figure);
+		ret_key->tag = ttm_tag((id ^ (uint64_t)figure << 59) *
+			0x9e3779b97f4a7c15ull);
 	}
 }
 
 /*
- * Devices of one part share lines, and mostly have the same ids: each has a tag of its
+ * Places of one part share lines, and mostly have the same ids: each has a tag of its
  * own, so that one is not taken for the other.
  */
-static inline uint64_t ttm_tag_of_device(unsigned device)
+static inline uint64_t ttm_tag_of_place(unsigned place)
 {
-	return (uint64_t)device << 57;
+	return (uint64_t)place << 50;
 }
 
-static inline void ttm_key_on(struct ttm_key *key, unsigned device)
+static TTM_INLINE void ttm_key_on(struct ttm_key *key,
+	const struct ttm_process *process, unsigned place)
 {
-	key->w1 |= device;
-	key->w1_or |= device;
-	key->w1_or_else |= device;
-	key->bucket_hash += device % TTM_INDEX_PARTS;
-	key->tag ^= ttm_tag_of_device(device);
+	key->place = place;
+	key->bucket_hash += process->places[place].part;
+	key->tag ^= ttm_tag_of_place(place);
 }
 
-static inline void ttm_key_set(struct ttm_key *ret_key, unsigned device,
-	unsigned figure, uint64_t program, uint64_t id)
+static inline void ttm_key_set(struct ttm_key *ret_key,
+	const struct ttm_process *process, unsigned place, unsigned figure,
+	uint64_t program, uint64_t id)
 {
 	ttm_key_begin(ret_key, figure, program, id);
-	ttm_key_on(ret_key, device);
-}
-
-/*
- * A group (see group.h) is in the bucket of one of its devices, under a tag of its own.
- * `key` is on no device, or on one of the octet.
- */
-static inline void ttm_key_of_group(
-	struct ttm_key *ret_key, const struct ttm_key *key, unsigned octet)
-{
-	unsigned device = key->w1 % TTM_DEVICES_MAX;
-
-	*ret_key = *key;
-	ret_key->bucket_hash += octet % TTM_INDEX_PARTS;
-	ret_key->bucket_hash -= device % TTM_INDEX_PARTS;
-	ret_key->tag ^= TTM_TAG_GROUP | ttm_tag_of_device(octet ^ device);
+	ttm_key_on(ret_key, process, place);
 }
 
 static inline struct ttm_level *ttm_level_newest(
@@ -260,7 +232,6 @@ struct ttm_search {
 	struct ttm_probe probe;
 	uint64_t tag;
 	unsigned found; /* in this bucket, still to come */
-	bool in_groups; /* see ttm_found_next */
 };
 
 static inline unsigned search_bucket(const struct ttm_search *search)
@@ -275,7 +246,6 @@ static inline void ttm_search_start(struct ttm_search *search,
 {
 	ttm_probe_start(&search->probe, process, bucket_hash);
 	search->tag = tag;
-	search->in_groups = false;
 	search->found = search_bucket(search);
 }
 

@@ -10,8 +10,8 @@
  * If the reader copied any byte of a newer record, the fence makes it see the
  * intent that came before it, and it drops what it copied. `intent` is raised
  * before the slot is touched, so that a process that was killed inside an
- * operation shows it. An operation that replaces an object has two records, one
- * about a group several, and its tail goes up by all of them at once. Wait-free; one
+ * operation shows it. An operation that replaces an object has two records, and its
+ * tail goes up by both at once. Wait-free; one
  * writer at a time (the seat's owner).
  */
 #ifndef TTM_RECORD_LANE_H
@@ -19,8 +19,13 @@
 
 #include "record/process.h"
 
-static inline void lane_intend(struct ttm_lane *lane, uint64_t records)
+/* The next records get memory: see lane_grow() in seat.c. */
+void ttm_lane_extend(struct ttm_lane *lane);
+
+static TTM_INLINE void lane_intend(struct ttm_lane *lane, uint64_t records)
 {
+	if (TTM_UNLIKELY(lane->tail >= lane->limit))
+		ttm_lane_extend(lane);
 	/* relaxed: ordered by the fence */
 	ttm_store(&lane->control->intent, lane->tail + records);
 	/* pairs(lane-intent): release, with the drain's fence before it loads
@@ -29,16 +34,15 @@ static inline void lane_intend(struct ttm_lane *lane, uint64_t records)
 	TTM_TESTPOINT("intent raised");
 }
 
-static inline void ttm_lane_begin(struct ttm_lane *lane)
+static TTM_INLINE void ttm_lane_begin(struct ttm_lane *lane)
 {
 	lane_intend(lane, 1);
 }
 
-/* One with several; or an operation that has begun turns out to have two. */
-static inline void ttm_lane_begin_several(
-	struct ttm_lane *lane, unsigned records)
+/* An operation has two records, or one that has begun turns out to have two. */
+static TTM_INLINE void ttm_lane_begin_two(struct ttm_lane *lane)
 {
-	lane_intend(lane, records);
+	lane_intend(lane, 2);
 }
 
 /* Where the next record goes, or one `ahead` of it. */
@@ -103,8 +107,8 @@ static inline void ttm_lane_commit(
 }
 
 /*
- * The counter block of a lane for a device entry (TTM_BLOCK_LANE_WIDE: its own),
- * made with the first event; NULL if the segment cannot grow.
+ * The counter block of a lane for a device entry (TTM_BLOCK_LANE_WIDE: its own); NULL if
+ * the segment cannot grow.
  */
 void *ttm_block_make(
 	struct ttm_process *process, uint32_t lane, unsigned device);
@@ -112,24 +116,15 @@ void *ttm_block_make(
 /* Makes room for a block, so that one will hardly fail. */
 bool ttm_block_has_room(struct ttm_process *process);
 
-/* The same if there is one already, else NULL. */
-static inline struct ttm_block_device *ttm_lane_block_made(
-	struct ttm_lane *lane, unsigned device)
-{
-	return ttm_pointer_load((void **)&lane->blocks[device]);
-}
+bool ttm_lane_blocks_make(struct ttm_process *process, struct ttm_lane *lane,
+	uint64_t members);
 
-static inline struct ttm_block_device *ttm_lane_block(
-	struct ttm_process *process, struct ttm_lane *lane, unsigned device)
+/* Whether the lane has counter blocks of all these devices; makes what is missing. */
+static TTM_INLINE bool ttm_lane_blocks(struct ttm_process *process,
+	struct ttm_lane *lane, uint64_t members)
 {
-	struct ttm_block_device *block = ttm_lane_block_made(lane, device);
-
-	if (TTM_LIKELY(block != NULL))
-		return block;
-	block = ttm_block_make(process, lane->number, device);
-	if (block)
-		ttm_pointer_set_once((void **)&lane->blocks[device], block);
-	return block;
+	return TTM_LIKELY((members & ~lane->blocks_made) == 0) ||
+		ttm_lane_blocks_make(process, lane, members);
 }
 
 #endif

@@ -7,18 +7,15 @@
 
 void ttm_note_commit(const struct ttm_hook *hook, const struct ttm_note *note)
 {
-	bool named = note->device < TTM_DEVICES_MAX;
 	struct ttm_words record = { {
-		0,
-		TTM_W1(note->slot, note->epoch, named ? note->device : 0,
-			note->figure, named ? 0 : TTM_FLAG_NO_DEVICE,
-			note->type),
+		TTM_W0(0, note->place, 0),
+		TTM_W1(note->slot, 0, note->figure, 0, note->type),
 		note->w2,
 		ttm_clock_now(),
 		note->w4,
 		note->w5,
 		0,
-		TTM_W7(ttm_scope_now(hook->seat).name, 0, 0),
+		TTM_W7(ttm_scope_now(hook->seat).name, 0, 0, 0),
 	} };
 
 	ttm_lane_commit(hook->lane, &record);
@@ -28,8 +25,8 @@ TTM_COLD void ttm_noops_write(
 	const struct ttm_lane *lane, unsigned from, unsigned to)
 {
 	const struct ttm_words nothing = { {
-		[1] = TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE,
-			TTM_FLAG_NO_DEVICE, TTM_RECORD_NOOP),
+		[1] = TTM_W1(TTM_SLOT_NONE, 0, TTM_FIGURE_NONE, 0,
+			TTM_RECORD_NOOP),
 		[3] = ttm_clock_now(),
 	} };
 
@@ -45,11 +42,11 @@ TTM_COLD void ttm_noop_commit(const struct ttm_hook *hook)
 }
 
 void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
-	unsigned device, unsigned figure, uint64_t id)
+	unsigned place, unsigned figure, uint64_t id)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_ANOMALY,
-		.device = device,
+		.place = place,
 		.figure = figure,
 		.slot = TTM_SLOT_NONE,
 		.w2 = id,
@@ -61,18 +58,18 @@ void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 }
 
 void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
-	unsigned device, unsigned figure, uint64_t id)
+	unsigned place, unsigned figure, uint64_t id)
 {
 	ttm_lane_begin(hook->lane);
-	ttm_anomaly_commit(hook, reason, device, figure, id);
+	ttm_anomaly_commit(hook, reason, place, figure, id);
 }
 
 void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
-	unsigned device, unsigned figure, uint64_t id, uint64_t bytes)
+	unsigned place, unsigned figure, uint64_t id, uint64_t bytes)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_LOSS,
-		.device = device,
+		.place = place,
 		.figure = figure,
 		.slot = TTM_SLOT_NONE,
 		.w2 = id,

@@ -6,14 +6,11 @@
 
 #include "record/process.h"
 
-#define TTM_DEVICE_NONE TTM_DEVICES_MAX
-
 struct ttm_note {
 	enum ttm_record_type type;
-	unsigned device; /* entry, or TTM_DEVICE_NONE */
+	unsigned place;  /* 0: the event names no device */
 	unsigned figure; /* or TTM_FIGURE_NONE */
 	uint32_t slot;   /* or TTM_SLOT_NONE */
-	uint16_t epoch;
 	uint64_t w2, w4, w5;
 };
 
@@ -28,11 +25,11 @@ void ttm_noops_write(const struct ttm_lane *lane, unsigned from, unsigned to);
 
 /* Count, and note as above: the first ends an operation that has begun. */
 void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
-	unsigned device, unsigned figure, uint64_t id);
+	unsigned place, unsigned figure, uint64_t id);
 void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
-	unsigned device, unsigned figure, uint64_t id);
+	unsigned place, unsigned figure, uint64_t id);
 void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
-	unsigned device, unsigned figure, uint64_t id, uint64_t bytes);
+	unsigned place, unsigned figure, uint64_t id, uint64_t bytes);
 
 /* Count only, where another record tells the story. */
 static inline void ttm_anomaly_count(

@@ -3,115 +3,108 @@
 /*
  * The life of an object, in the order in which others may see it:
  *
- *   put     intent; slot writing, body, live; index; counters; ALLOC; tail
+ *   insert  intent; slot writing, body, live; index; counters; ALLOC; tail
  *   remove  intent; slot free (CAS: one winner); index; counters; FREE; tail;
- *           only then is the slot used again (in a group, see group.h, the CAS is
- *           before the slot, and the index follows the last one)
+ *           only then is the slot used again
+ *   shrink  intent; smaller place (CAS: one winner); counters; SHRINK; tail
  *
- * Each live slot and each freed one has a record with its generation, so that
- * the aggregator's mirror follows whatever the order across lanes.
+ * An object on several devices is one object: one slot, one index entry, one record.
+ * Counters are per device. Each change of a slot has a record with its generation, so
+ * that the aggregator's mirror follows whatever the order across lanes.
  *
- * Replacing an object: the new slot goes live, then the old one is freed. In
- * between both are live with one key, and so they are when two threads allocate the
- * same id at once. Who stands is decided by the turn: a new object's is one more
- * than that of any it found, ties go to the higher slot. Everybody who sees a pair
- * frees the earlier one; the latest is never freed by this. An object inserts itself
- * before it looks, so each pair is seen at least once. Objects of a closed epoch are
- * orphans: they take no part in this.
+ * Replacing an object: the new slot goes live, then the old one is freed. In between both
+ * are live with one key, and so they are when two threads allocate the same id at once.
+ * Which one stays is decided by the rank: a new object's is one more than that of any it
+ * found, and of two equal ranks the higher slot wins. A thread that sees a pair frees the
+ * earlier object; the latest is never freed by this. An object inserts itself before it
+ * looks for others, so each pair is seen at least once. Objects that are orphaned on all
+ * their devices take no part in this.
  *
  * A kernel loaded again with the same size and cores is a dispatch. When two threads
  * load it first at once, one of the two slots is given up "uncounted": the records
  * tell the mirror, and the counters show one load and one dispatch.
  *
- * This header is the way that nearly every event takes, inlined into the hooks so
- * that constants fold; object.c is everything else. All of it is lock-free, runs
- * inside a hook and works on one device entry.
+ * This header has what nearly every event needs, inlined into the hooks so that constants
+ * fold; slow.c has all the rest. All of it is lock-free and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
 
 #include "record/account.h"
-#include "record/find.h"
-#include "record/group.h"
+#include "record/device.h"
 #include "record/index.h"
 #include "record/lane.h"
-#include "record/note.h"
-#include "record/process.h"
+#include "record/place.h"
 #include "record/scope.h"
 #include "record/supply.h"
 
-/*
- * A put on its way. `mine` is the new object; its words are set first of all. The latest
- * that it saw before it entered it may end even if its own is gone by then: see
- * put_may_end(). w0 is 0 if there was nothing.
- */
-struct ttm_put {
-	struct ttm_hook hook;
-	uint64_t before_w0;
-	uint32_t before_slot;
-	struct ttm_device *device;
-	struct ttm_block_device *block;
-	uint64_t era;
-	struct ttm_key key;
-	struct ttm_found mine;
+/* An object as a hook is told of it. */
+struct ttm_object {
+	unsigned figure;
+	unsigned flags;  /* enum ttm_flag */
+	uint32_t cores;  /* count and core set, as in TTM_W7: bits 40-63 */
+	uint64_t id;
+	uint64_t address;
+	uint64_t size; /* CB: per core; kernel: of the binary */
+	uint64_t w5;   /* program; buffer: used bytes and banks */
+	uint64_t bytes; /* that it uses on each device */
 };
 
-/*
- * One of a group (see group.h) that has entered, in an octet with that word: whether it
- * met another of its key and was given up, as by ttm_put_meets. Nothing is counted or
- * recorded.
- */
-bool ttm_put_yields(struct ttm_seat *seat, uint64_t era, uint64_t *place,
-	uint64_t octet, const struct ttm_words *words);
+/* -- slow.c: whatever is rare. Arguments by value: see docs/recording.md ------------------ */
 
-struct ttm_spot;
+/* Inserts an object where the usual path below does not apply. */
+void ttm_insert_slow(
+	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
 
-/* -- put.c, object.c: what is rare, by value: see seat.h --------------------------------- */
-
-/* The whole of it, where the usual way below does not go. */
-void ttm_put_rarely(
-	struct ttm_seat *seat, unsigned device, struct ttm_object object);
-void ttm_remove_rarely(struct ttm_seat *seat, unsigned device, unsigned figure,
-	uint64_t program, uint64_t id);
-
-/*
- * The slot is live, and was entered without a look: there may be others with its key.
- * Its words are in the lane's next record. `place` NULL: not entered yet, for its
- * bucket was full, or contended.
- */
-void ttm_put_meets(struct ttm_seat *seat, uint64_t era, uint64_t *place);
-
-/* The same for a CB that replaced another, after both records are written. */
-void ttm_put_met(struct ttm_seat *seat, uint64_t era, uint64_t *place,
-	struct ttm_words words);
-
-/*
- * Ends the put of an object that went live to replace the object `before`, when the usual
- * way failed: the bucket was full (`place` NULL), or `before` is gone.
- */
-void ttm_put_settle(struct ttm_seat *seat, uint64_t era, uint64_t *place,
-	struct ttm_words words, uint64_t before_w0, uint32_t before_slot);
-
-/* All that the index has of a kernel, of whatever epoch. */
-void ttm_kernel_remove_rest(const struct ttm_hook *hook,
-	const struct ttm_spot *spot, const struct ttm_key *key, uint64_t now);
-
-/* Looks before it enters: for what is often replaced, or dispatched again. */
-void ttm_put_carefully(struct ttm_seat *seat, unsigned device,
+/* The same for an object whose key is often live already: looks before it inserts. */
+void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
 	struct ttm_object object, uint64_t now);
 
 /*
- * The kind of buffer that has this id, first of the current epoch; DRAM if none. By
- * the time it is used another thread may have freed it.
+ * The slot is live, and was inserted without a look: there may be others with its key.
+ * Its words are in the lane's next record. `entry_at` NULL: it is not in the index yet.
  */
-unsigned ttm_object_kind(
-	struct ttm_process *process, unsigned device, uint64_t id);
+void ttm_insert_check(
+	struct ttm_seat *seat, struct ttm_where where, uint64_t *entry_at);
 
-/* -- arguments of the rare calls ------------------------------------------------ */
+/* The same for a CB that replaced another, after both records are written. */
+void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
+	uint64_t *entry_at, struct ttm_words words);
+
+/*
+ * Completes an object that went live to replace the object `before`, when that is gone or
+ * the bucket was full (`entry_at` NULL).
+ */
+void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
+	uint64_t *entry_at, struct ttm_words words, uint64_t before_w0,
+	uint32_t before_slot);
+
+/* Loads a kernel that is not live on its place, but may be on one that overlaps. */
+void ttm_kernel_load_slow(
+	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
+
+/*
+ * Frees what has this key on these devices, through whatever place it was allocated. The
+ * first object ends the operation that has begun.
+ */
+void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
+	unsigned figure, uint64_t program, uint64_t id);
+
+/* Frees the buffer with this id on each of the devices, of whatever kind it is there. */
+void ttm_remove_any(const struct ttm_hook *hook, const struct ttm_where *where,
+	uint64_t id);
+
+/* Frees all CBs of a program, and the kernel of that id, on these devices. */
+void ttm_program_remove(const struct ttm_hook *hook,
+	const struct ttm_where *where, uint64_t program);
+
+/* Frees all CBs on these devices: looks at every slot. */
+void ttm_cbs_remove(
+	const struct ttm_hook *hook, const struct ttm_where *where);
 
 /*
  * Copied field by field, and only where the call is: a struct that is copied whole
- * would be kept in memory on the usual way, too.
+ * would be kept in memory on the usual path, too.
  */
 static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 {
@@ -122,39 +115,26 @@ static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 		.id = object->id,
 		.address = object->address,
 		.size = object->size,
-		.program = object->program,
+		.w5 = object->w5,
 		.bytes = object->bytes,
 	};
 }
 
-/* -- on the way ------------------------------------------------------------------ */
-
-/*
- * One event on several devices has one time: then `now` points to it, else it is NULL.
- */
-static TTM_INLINE uint64_t event_time(const uint64_t *now)
+static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
 {
-	return now ? *now : ttm_clock_now();
+	return (struct ttm_words){ {
+		words->w[0],
+		words->w[1],
+		words->w[2],
+		words->w[3],
+		words->w[4],
+		words->w[5],
+		words->w[6],
+		words->w[7],
+	} };
 }
 
-/* A device as an event finds it. */
-struct ttm_spot {
-	struct ttm_device *device;
-	struct ttm_block_device *block; /* NULL: the lane has none yet */
-	uint64_t era;
-	uint64_t w1; /* epoch and device */
-	unsigned entry;
-};
-
-static TTM_INLINE void spot_set(
-	struct ttm_spot *ret_spot, const struct ttm_hook *hook, unsigned device)
-{
-	ret_spot->device = &hook->process->devices[device];
-	ret_spot->block = ttm_lane_block_made(hook->lane, device);
-	ret_spot->era = ttm_device_era(ret_spot->device);
-	ret_spot->w1 = TTM_W1(0, TTM_ERA_EPOCH(ret_spot->era), device, 0, 0, 0);
-	ret_spot->entry = device;
-}
+/* -- keys and slots -------------------------------------------------------------- */
 
 /* Where the index has a key, or will have it. */
 struct ttm_way {
@@ -163,51 +143,177 @@ struct ttm_way {
 	struct ttm_bucket *bucket;
 };
 
-/* `key` is on no device yet. */
 static TTM_INLINE void way_set(struct ttm_way *ret_way,
-	const struct ttm_hook *hook, const struct ttm_key *key, unsigned device)
+	const struct ttm_process *process, unsigned place, unsigned figure,
+	uint64_t program, uint64_t id)
 {
-	ret_way->key = *key;
-	ttm_key_on(&ret_way->key, device);
-	ret_way->level = ttm_level_newest(hook->process);
+	ttm_key_set(&ret_way->key, process, place, figure, program, id);
+	ret_way->level = ttm_level_newest(process);
 	ret_way->bucket = ttm_level_bucket(
 		ret_way->level, ret_way->key.bucket_hash);
 }
 
-static TTM_INLINE uint64_t object_bytes(
-	unsigned figure, unsigned flags, uint64_t size, uint64_t cores)
+/* A live slot as it was at one moment; the rest of it is read when it is wanted. */
+struct ttm_seen {
+	uint64_t *entry_at; /* its place in the index */
+	struct ttm_words *shared;
+	uint64_t entry;
+	uint64_t w0;
+	uint64_t w1;
+};
+
+static TTM_INLINE bool figure_is(unsigned figure, const struct ttm_key *key)
+{
+	return figure == key->figure ||
+		(key->figure == TTMEM_FIGURE_KERNEL &&
+			figure > TTMEM_FIGURE_KERNEL &&
+			figure < TTMEM_FIGURES);
+}
+
+/*
+ * The entry that led to a slot must still be there after the slot was seen live.
+ * Otherwise it was of an earlier object in the same slot, and its place in the index may
+ * be another object's by now: an entry is cleared before its slot is used again.
+ */
+static TTM_INLINE bool entry_stands(const uint64_t *entry_at, uint64_t entry)
+{
+	/* relaxed: after the acquire that read the slot */
+	return ttm_load(entry_at) == entry;
+}
+
+/*
+ * What nearly every search finds: the first entry with the key's tag in the first
+ * bucket. False is inconclusive. The slot is not read yet.
+ */
+static TTM_INLINE bool key_point(struct ttm_process *process,
+	struct ttm_bucket *bucket, const struct ttm_key *key,
+	struct ttm_seen *ret_seen)
+{
+	uint64_t *entry = &ret_seen->entry;
+	unsigned at;
+
+	if (TTM_UNLIKELY(!ttm_bucket_find(bucket, key->tag, entry, &at)))
+		return false;
+	ret_seen->entry_at = &bucket->entries[at];
+	ret_seen->shared = ttm_slot_at(process, ttm_entry_slot(*entry));
+	return true;
+}
+
+/*
+ * Whether that leads to an object with this key that is whole (on all devices of its
+ * place) and younger than any close. False is inconclusive. The slot's words are of one
+ * object only if w0 is still the same afterwards.
+ */
+static TTM_INLINE bool key_glance(
+	const struct ttm_key *key, uint64_t closes, struct ttm_seen *seen)
+{
+	const uint64_t *w = seen->shared->w;
+
+	/* pairs(slot): acquire, with slot_end: the body is whole */
+	seen->w0 = ttm_load_acquire(&w[0]);
+	/* relaxed: a change in between shows in w0, and the CAS would fail */
+	seen->w1 = ttm_load(&w[1]);
+	return TTM_LIKELY((seen->w0 & 0xffff) ==
+			TTM_W0(0, key->place, TTM_SLOT_LIVE) &&
+		TTM_W1_STAMP(seen->w1) == (uint16_t)closes &&
+		figure_is(TTM_W1_FIGURE(seen->w1), key) &&
+		ttm_load(&w[2]) == key->id &&
+		TTM_W4_PLACE(ttm_load(&w[4])) == key->place &&
+		(!key->program_mask || ttm_load(&w[5]) == key->program) &&
+		entry_stands(seen->entry_at, seen->entry));
+}
+
+static TTM_INLINE uint64_t bytes_of(
+	unsigned figure, uint64_t w1, uint64_t w4, uint64_t w5, uint64_t w7)
 {
 	if (figure < TTMEM_FIGURE_CB)
-		return size;
-	return flags & TTM_FLAG_BORROWED ? 0 : size * cores;
+		return TTM_W5_USED(w5);
+	return TTM_W1_FLAGS(w1) & TTM_FLAG_BORROWED ?
+		0 :
+		TTM_W4_SIZE(w4) * TTM_W7_CORES(w7);
+}
+
+/* -- counters of all devices of an object ------------------------------------------ */
+
+/*
+ * Whether a device was closed after the object was allocated, when the count of closes was
+ * `allocated`.
+ */
+static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
+{
+	return (int32_t)(TTM_ERA_EPOCH(era) - allocated) > 0;
+}
+
+static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
+	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
+{
+	struct ttm_device *device;
+	unsigned entry;
+	uint64_t era;
+
+	do {
+		entry = ttm_mask_take(&members);
+		device = &hook->process->devices[entry];
+		era = ttm_device_era(device);
+		ttm_account_alloc(device, hook->lane->blocks[entry], figure,
+			era, bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
+	} while (members);
+	TTM_TESTPOINT("alloc counted");
+}
+
+static TTM_INLINE void members_free(const struct ttm_hook *hook,
+	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
+{
+	struct ttm_device *device;
+	unsigned entry;
+	uint64_t era;
+
+	do {
+		entry = ttm_mask_take(&members);
+		device = &hook->process->devices[entry];
+		era = ttm_device_era(device);
+		ttm_account_free(device, hook->lane->blocks[entry], figure, era,
+			bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
+	} while (members);
+	TTM_TESTPOINT("free counted");
+}
+
+static TTM_INLINE void members_replace(const struct ttm_hook *hook,
+	uint64_t members, unsigned figure, uint32_t allocated,
+	uint64_t bytes_freed, uint64_t bytes)
+{
+	struct ttm_device *device;
+	unsigned entry;
+	uint64_t era;
+
+	do {
+		entry = ttm_mask_take(&members);
+		device = &hook->process->devices[entry];
+		era = ttm_device_era(device);
+		ttm_account_replace(device, hook->lane->blocks[entry], figure,
+			era, bytes_freed, bytes,
+			TTM_UNLIKELY(era_is_newer(era, allocated)));
+	} while (members);
+	TTM_TESTPOINT("replacement counted");
 }
 
 /* -- the end of an object -------------------------------------------------------- */
 
-/* Of all who try, one gets true: it owns the slot then, and its body stands. */
+/* Of all threads that try, one gets true: the slot is its, with the body as it was. */
 static TTM_INLINE bool slot_free(struct ttm_words *shared, uint64_t live)
 {
-	/* pairs(slot): full, with slot_read and the aggregator's scan */
+	/* pairs(slot): full, with key_glance and the aggregator's scan */
 	if (TTM_UNLIKELY(!ttm_cas(&shared->w[0], live, TTM_W0_FREE(live))))
 		return false;
 	TTM_TESTPOINT("slot freed");
 	return true;
 }
 
-/* Frees a slot that no other thread can free: claimed with its octet, or without an
- * index entry. */
-static TTM_INLINE void slot_free_owned(struct ttm_words *shared, uint64_t live)
-{
-	/* pairs(slot): release, with slot_read and the aggregator's scan */
-	ttm_store_release(&shared->w[0], TTM_W0_FREE(live));
-	TTM_TESTPOINT("slot freed");
-}
-
 static TTM_INLINE bool seen_free(const struct ttm_seen *seen)
 {
 	if (TTM_UNLIKELY(!slot_free(seen->shared, seen->w0)))
 		return false;
-	ttm_index_clear(seen->place);
+	ttm_index_clear(seen->entry_at);
 	return true;
 }
 
@@ -225,8 +331,8 @@ static TTM_INLINE void slot_rest(
 	/* relaxed: the CAS shows whether they are of one object */
 	ret_rest->w4 = ttm_pair_load(&w[4]);
 	ret_rest->w6 = ttm_pair_load(&w[6]);
-	ret_rest->bytes = object_bytes(figure, TTM_W1_FLAGS(seen->w1),
-		ttm_load(&w[4]), TTM_W7_CORES(ttm_load(&w[7])));
+	ret_rest->bytes = bytes_of(figure, seen->w1, ttm_load(&w[4]),
+		ttm_load(&w[5]), ttm_load(&w[7]));
 }
 
 static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
@@ -243,20 +349,12 @@ static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
 	TTM_TESTPOINT("record written");
 }
 
-static TTM_INLINE void free_write(struct ttm_words *record, unsigned flags,
-	uint64_t now, const struct ttm_words *words)
-{
-	ttm_record_write(record, TTM_W0_FREE(words->w[0]),
-		TTM_W1_AS_RECORD(words->w[1], flags, TTM_RECORD_FREE), now,
-		words);
-}
-
 /*
  * What was seen goes, in an operation that has begun; false if it went meanwhile, or
  * changed, and nothing has happened yet.
  */
-static TTM_INLINE bool seen_end(const struct ttm_hook *hook,
-	const struct ttm_spot *spot, unsigned figure, uint64_t id, uint64_t now,
+static TTM_INLINE bool seen_end(const struct ttm_hook *hook, uint64_t members,
+	unsigned figure, uint64_t closes, uint64_t id, uint64_t now,
 	const struct ttm_seen *seen)
 {
 	struct ttm_rest rest;
@@ -266,9 +364,7 @@ static TTM_INLINE bool seen_end(const struct ttm_hook *hook,
 		return false;
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		figure = TTM_W1_FIGURE(seen->w1);
-	ttm_account_free(spot->device, spot->block, figure, spot->era, 1,
-		rest.bytes, false);
-	TTM_TESTPOINT("free counted");
+	members_free(hook, members, figure, (uint32_t)closes, rest.bytes);
 	rest_write(ttm_lane_record(hook->lane, 0), 0, id, now, seen, &rest);
 	ttm_lane_end(hook->lane, 1);
 	ttm_supply_put(hook->process, hook->lane, ttm_entry_slot(seen->entry),
@@ -276,42 +372,42 @@ static TTM_INLINE bool seen_end(const struct ttm_hook *hook,
 	return true;
 }
 
-/* `key` is that of figure, program and id, on no device yet. */
 static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
-	unsigned device, unsigned figure, const struct ttm_key *key,
-	const uint64_t *at)
+	const struct ttm_where *where, unsigned figure, uint64_t program,
+	uint64_t id)
 {
+	uint64_t closes, now;
 	struct ttm_seen seen;
-	struct ttm_spot spot;
 	struct ttm_way way;
-	uint64_t now;
 
-	spot_set(&spot, hook, device);
-	way_set(&way, hook, key, device);
-	/* It is on its way while the clock is read, which holds up everything
-	 * behind it. */
+	way_set(&way, hook->process, where->place, figure, program, id);
+	/* The bucket is on its way while the clock is read, which holds up
+	 * everything behind it. */
 	ttm_prefetch_write(way.bucket);
 	ttm_lane_begin(hook->lane);
-	now = event_time(at);
-	if (TTM_UNLIKELY(!spot.block ||
+	now = ttm_clock_now();
+	closes = ttm_closes(hook->process);
+	if (TTM_UNLIKELY(
+		    !ttm_lane_blocks(
+			    hook->process, hook->lane, where->members) ||
 		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
-		    !key_glance(&way.key, spot.era, &seen) ||
-		    !seen_end(hook, &spot, figure, key->id, now, &seen)))
-		ttm_remove_rarely(
-			hook->seat, device, figure, key->program, key->id);
+		    !key_glance(&way.key, closes, &seen) ||
+		    !seen_end(hook, where->members, figure, closes, id, now,
+			    &seen)))
+		ttm_remove_slow(hook->seat, *where, figure, program, id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
 /* The slot's body but for w6 and w7; sets words->w[0], with which it will be live. */
 static TTM_INLINE void slot_begin(
-	struct ttm_words *shared, struct ttm_words *words)
+	struct ttm_words *shared, struct ttm_words *words, unsigned place)
 {
-	/* relaxed: a free slot belongs to whoever took it */
-	uint64_t writing = TTM_W0_WRITING(ttm_load(&shared->w[0]));
+	/* relaxed: a free slot belongs to the thread that took it */
+	uint64_t writing = TTM_W0_WRITING(ttm_load(&shared->w[0]), place);
 
 	ttm_store(&shared->w[0], writing);
-	/* pairs(slot-reuse): release, with slot_read and the aggregator's
+	/* pairs(slot-reuse): release, with slot_copy and the aggregator's
 	 * scan: no part of the new body is seen with the old w0 */
 	ttm_fence_release();
 	TTM_TESTPOINT("slot writing");
@@ -325,7 +421,7 @@ static TTM_INLINE void slot_end(
 	struct ttm_words *shared, const struct ttm_words *words)
 {
 	ttm_pair_store(&shared->w[6], ttm_pair_of(words->w[6], words->w[7]));
-	/* pairs(slot): release, with slot_read and the aggregator's scan: the
+	/* pairs(slot): release, with key_glance and the aggregator's scan: the
 	 * body is whole */
 	ttm_store_release(&shared->w[0], words->w[0]);
 	TTM_TESTPOINT("slot live");
@@ -340,108 +436,270 @@ static TTM_INLINE void alloc_begin(
 		words->w[3], words);
 }
 
-/* An object on no device yet: what is the same on all members of a mesh. */
-struct ttm_draft {
-	struct ttm_key key;
-	struct ttm_words
-		words; /* w1: figure and flags; w0 and w6 are not set */
-	uint64_t bytes;
-};
-
-static TTM_INLINE void draft_fill(struct ttm_draft *draft,
-	const struct ttm_seat *seat, const struct ttm_object *object)
+/* The words of an object, but for w0, w6, the slot and the rank. */
+static TTM_INLINE void words_fill(struct ttm_words *words,
+	const struct ttm_seat *seat, const struct ttm_object *object,
+	unsigned place, uint64_t closes)
 {
 	struct ttm_scope scope = ttm_scope_now(seat);
-	uint64_t *w = draft->words.w;
+	uint64_t *w = words->w;
 
-	draft->bytes = object->bytes;
-	w[1] = TTM_W1(0, 0, 0, object->figure, object->flags | scope.flags, 0);
+	w[1] = TTM_W1(0, closes, object->figure, object->flags | scope.flags,
+		0);
 	w[2] = object->id;
 	w[3] = object->address;
-	w[4] = object->size;
-	w[5] = object->program;
-	w[7] = TTM_W7(scope.name, 0, object->cores);
-}
-
-/* A kernel's is filled when it turns out to be new. */
-static TTM_INLINE void draft_set(struct ttm_draft *ret_draft,
-	const struct ttm_seat *seat, const struct ttm_object *object)
-{
-	ttm_key_begin(
-		&ret_draft->key, object->figure, object->program, object->id);
-	if (object->figure < TTMEM_FIGURE_KERNEL)
-		draft_fill(ret_draft, seat, object);
-}
-
-/* w1 of a draft on a device, in a slot. */
-static TTM_INLINE uint64_t draft_w1(const struct ttm_draft *draft,
-	const struct ttm_spot *spot, uint32_t slot, uint8_t turn)
-{
-	return draft->words.w[1] | spot->w1 | TTM_W1(slot, 0, 0, 0, 0, turn);
-}
-
-static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
-{
-	return (struct ttm_words){ {
-		words->w[0],
-		words->w[1],
-		words->w[2],
-		words->w[3],
-		words->w[4],
-		words->w[5],
-		words->w[6],
-		words->w[7],
-	} };
+	w[4] = TTM_W4(object->size, place);
+	w[5] = object->w5;
+	w[7] = TTM_W7(scope.name, 0, object->cores, 0);
 }
 
 /*
- * Enters at once and looks then: what is live already, an anomaly for a buffer, may
- * cost more. All that can be written before the clock is read is written then, for
- * reading it takes as long as writing it through, which the CAS waits for.
+ * Inserts at once and looks for others with the same key then: what is live already, an
+ * anomaly for a buffer, may cost more. All that can be written before the clock is read is
+ * written then, for reading it takes as long as writing it through, which the CAS waits for.
  */
-static TTM_INLINE void put_boldly(const struct ttm_hook *hook,
-	const struct ttm_spot *spot, const struct ttm_object *object,
-	const struct ttm_draft *draft, const struct ttm_way *way,
-	const uint64_t *now)
+static TTM_INLINE void insert_boldly(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
 {
 	struct ttm_words *record = ttm_lane_record(hook->lane, 0), *shared;
-	struct ttm_words words = draft->words;
 	struct ttm_lane *lane = hook->lane;
-	uint64_t *place;
+	uint64_t *entry_at, closes;
+	struct ttm_words words;
 	uint32_t slot;
 
 	if (TTM_UNLIKELY(
-		    !spot->block || !ttm_supply_peek(lane, &slot, &shared))) {
-		ttm_put_rarely(hook->seat, spot->entry, object_copy(object));
+		    !ttm_lane_blocks(hook->process, lane, where->members) ||
+		    !ttm_supply_peek(lane, &slot, &shared))) {
+		ttm_insert_slow(hook->seat, *where, object_copy(object));
 		return;
 	}
 	ttm_prefetch_write(shared);
 	ttm_prefetch_write(way->bucket);
-	if (object->figure < TTMEM_FIGURE_CB)
-		ttm_single_announce(hook->process, spot->entry);
-	words.w[1] = draft_w1(draft, spot, slot, 0);
+	ttm_place_use(hook->process, where->place);
+	closes = ttm_closes(hook->process);
+	words_fill(&words, hook->seat, object, where->place, closes);
+	words.w[1] |= slot;
 	ttm_supply_take_peeked(lane);
 	ttm_lane_begin(lane);
-	slot_begin(shared, &words);
+	slot_begin(shared, &words, where->place);
 	alloc_begin(record, 0, &words);
-	words.w[6] = event_time(now);
+	words.w[6] = ttm_clock_now();
 	ttm_record_end(record, &words);
 	slot_end(shared, &words);
-	place = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
+	entry_at = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
 	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!place ||
+	if (TTM_UNLIKELY(!entry_at ||
 		    ttm_index_may_have_other(hook->process, way->level,
-			    way->bucket, &way->key, place,
-			    ttm_entry(&way->key, slot)) ||
-		    (object->figure < TTMEM_FIGURE_CB &&
-			    ttm_group_may_have(hook->process, &way->key)))) {
-		ttm_put_meets(hook->seat, spot->era, place);
+			    way->bucket, &way->key, entry_at,
+			    ttm_entry(&way->key, slot)))) {
+		ttm_insert_check(hook->seat, *where, entry_at);
 		return;
 	}
-	ttm_account_alloc(spot->device, spot->block, object->figure, spot->era,
-		draft->bytes);
-	TTM_TESTPOINT("alloc counted");
+	members_alloc(hook, where->members, object->figure, (uint32_t)closes,
+		object->bytes);
 	ttm_lane_end(lane, 1);
+}
+
+/* -- kernels ------------------------------------------------------------------------ */
+
+/* A kernel that is the same in all respects: loading it is a dispatch. */
+static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
+	unsigned figure, unsigned flags, uint64_t size, uint32_t cores)
+{
+	return TTM_W1_FIGURE(w1) == figure && TTM_W4_SIZE(w4) == size &&
+		w7 >> 40 == cores &&
+		((TTM_W1_FLAGS(w1) ^ flags) & TTM_FLAG_IN_RING) == 0;
+}
+
+static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
+	unsigned place, uint64_t members, uint64_t w1, uint64_t id,
+	uint64_t now)
+{
+	unsigned type = TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL;
+	const struct ttm_words words = { {
+		[2] = id,
+		[7] = TTM_W7(ttm_scope_now(hook->seat).name, 0, 0, 0),
+	} };
+
+	while (members)
+		ttm_own_add(&hook->lane->blocks[ttm_mask_take(&members)]
+				     ->dispatches[type],
+			1);
+	TTM_TESTPOINT("dispatch counted");
+	ttm_record_write(ttm_lane_record(hook->lane, 0), TTM_W0(0, place, 0),
+		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_STAMP(w1), TTM_W1_FIGURE(w1), 0,
+			TTM_RECORD_DISPATCH),
+		now, &words);
+	ttm_lane_end(hook->lane, 1);
+}
+
+/* Whether it was one; false is inconclusive. `seen` points to its slot. */
+static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
+{
+	uint64_t w4, w7;
+
+	if (TTM_UNLIKELY(
+		    !ttm_lane_blocks(
+			    hook->process, hook->lane, where->members) ||
+		    !key_glance(key, ttm_closes(hook->process), seen)))
+		return false;
+	w4 = ttm_load(&seen->shared->w[4]);
+	w7 = ttm_load(&seen->shared->w[7]);
+	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_copy */
+	ttm_fence_acquire();
+	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
+		    object->size, object->cores) ||
+		ttm_load(&seen->shared->w[0]) != seen->w0)
+		return false;
+	ttm_lane_begin(hook->lane);
+	dispatch_commit(hook, where->place, where->members, seen->w1,
+		object->id, now);
+	return true;
+}
+
+/*
+ * A kernel is often live when it is loaded, so it is looked up first: behind the clock,
+ * where the bucket has arrived meanwhile, but before it if the last one was new, for then
+ * this one will be, too. The clock is read again if that was wrong.
+ */
+static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
+{
+	bool is_new = hook->lane->kernels_are_new;
+	struct ttm_seen seen;
+	uint64_t now = 0;
+
+	if (!is_new) {
+		/* Only read: it may stay in the caches of others, too. */
+		__builtin_prefetch(way->bucket);
+		now = ttm_clock_now();
+	}
+	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
+		hook->lane->kernels_are_new = true;
+		if (ttm_place_is_alone(hook->process, where->place))
+			insert_boldly(hook, where, object, way);
+		else
+			ttm_kernel_load_slow(
+				hook->seat, *where, object_copy(object));
+		return;
+	}
+	if (is_new) {
+		hook->lane->kernels_are_new = false;
+		now = ttm_clock_now();
+	}
+	if (kernel_dispatched(hook, where, object, &way->key, &seen, now))
+		return;
+	if (ttm_place_is_alone(hook->process, where->place))
+		ttm_insert_careful(
+			hook->seat, *where, object_copy(object), now);
+	else
+		ttm_kernel_load_slow(hook->seat, *where, object_copy(object));
+}
+
+/* -- circular buffers ----------------------------------------------------------------- */
+
+/*
+ * Replaces the CB that `seen` points to: the new slot goes live and gets an index entry,
+ * then the old slot is freed. Returns false if the CB that was seen is gone, and nothing
+ * has happened.
+ */
+static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way, struct ttm_seen *seen)
+{
+	struct ttm_lane *lane = hook->lane;
+	struct ttm_words *record = ttm_lane_record(lane, 0), *second, *shared;
+	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
+	uint64_t closes = ttm_closes(hook->process);
+	uint64_t *entry_at, entry;
+	struct ttm_words words;
+	struct ttm_rest old;
+
+	if (TTM_UNLIKELY(
+		    !ttm_lane_blocks(hook->process, lane, where->members) ||
+		    !ttm_supply_peek(lane, &slot, &shared) ||
+		    !key_glance(&way->key, closes, seen)))
+		return false;
+	ttm_prefetch_write(shared);
+	entry = ttm_entry(&way->key, slot);
+	words_fill(&words, hook->seat, object, where->place, closes);
+	words.w[1] |= TTM_W1(
+		slot, 0, 0, 0, (uint8_t)(TTM_W1_RANK(seen->w1) + 1));
+	ttm_supply_take_peeked(lane);
+	ttm_lane_begin(lane);
+	slot_begin(shared, &words, where->place);
+	words.w[6] = ttm_clock_now();
+	slot_end(shared, &words);
+	entry_at = ttm_bucket_put(way->bucket, entry);
+	TTM_TESTPOINT("index entered");
+	slot_rest(&old, seen, TTMEM_FIGURE_CB);
+	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
+		ttm_replace_finish(hook->seat, *where, entry_at,
+			words_copy(&words), seen->w0, old_slot);
+		return true;
+	}
+	ttm_lane_begin_two(lane);
+	members_replace(hook, where->members, TTMEM_FIGURE_CB,
+		(uint32_t)closes, old.bytes, object->bytes);
+	rest_write(record, TTM_FLAG_REPLACED, object->id, words.w[6], seen,
+		&old);
+	second = ttm_lane_record_after(lane, record);
+	alloc_begin(second, 0, &words);
+	ttm_record_end(second, &words);
+	ttm_lane_end(lane, 2);
+	ttm_supply_put(hook->process, lane, old_slot, seen->shared);
+	if (TTM_UNLIKELY(ttm_index_may_have_other(hook->process, way->level,
+		    way->bucket, &way->key, entry_at, entry)))
+		ttm_replace_check(
+			hook->seat, *where, entry_at, words_copy(&words));
+	return true;
+}
+
+/* Whether an entry that may be the CB's is in an overflow line or in an older level. */
+static TTM_INLINE bool cb_is_elsewhere(
+	const struct ttm_hook *hook, const struct ttm_way *way)
+{
+	/* relaxed: a CB that another thread inserts now is found after ours */
+	return TTM_UNLIKELY(way->level->older ||
+		       ttm_load(&way->bucket->next) != 0) &&
+		ttm_index_has_other(
+			hook->process, way->key.bucket_hash, way->key.tag, 0);
+}
+
+static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
+{
+	struct ttm_seen seen;
+	bool found = key_point(hook->process, way->bucket, &way->key, &seen);
+
+	if (!found && !cb_is_elsewhere(hook, way))
+		insert_boldly(hook, where, object, way);
+	else if (TTM_UNLIKELY(
+			 !found || !cb_replace(hook, where, object, way, &seen)))
+		ttm_insert_careful(hook->seat, *where, object_copy(object),
+			ttm_clock_now());
+}
+
+/* -- all kinds ------------------------------------------------------------------------ */
+
+static TTM_INLINE void ttm_object_insert(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_object *object)
+{
+	struct ttm_way way;
+
+	way_set(&way, hook->process, where->place, object->figure, object->w5,
+		object->id);
+	if (object->figure < TTMEM_FIGURE_CB)
+		insert_boldly(hook, where, object, &way);
+	else if (object->figure == TTMEM_FIGURE_CB)
+		cb_insert(hook, where, object, &way);
+	else
+		kernel_insert(hook, where, object, &way);
 }
 
 #endif

@@ -29,15 +29,14 @@
 #define TTM_SCOPES_MAX 32u
 #define TTM_BATCH_LEN 32u
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
-#define TTM_OCTET_LEN 8u
-#define TTM_OCTETS_LEN 32u
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
 #define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
 	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
 #define TTM_NAME_EXTENTS_MAX 64u
-#define TTM_MESHES_PER_CHUNK 4096u
-#define TTM_MESH_CHUNKS_MAX 256u
+#define TTM_CORE_SET_EXTENTS_MAX 4u
+#define TTM_MESHES_MAX 65536u
+#define TTM_HELD_MAX (2 * TTM_PLACES_MAX)
 
 #define TTM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -45,14 +44,6 @@
 #define TTM_COLD __attribute__((cold, noinline))
 /* Behind the switch: the function in front of it needs no stack and no registers. */
 #define TTM_SLOW __attribute__((noinline))
-
-/* How many bits of a byte are set; the built-in calls a function for that. */
-static inline unsigned ttm_byte_bits(unsigned byte)
-{
-	byte -= byte >> 1 & 0x55;
-	byte = (byte & 0x33) + (byte >> 2 & 0x33);
-	return (byte + (byte >> 4)) & 0xf;
-}
 
 /* A place where a test may kill the process; nothing in a normal build. */
 #ifdef TTM_TESTPOINTS
@@ -65,24 +56,34 @@ void ttm_testpoint(const char *label);
 #endif
 
 /*
+ * An extent of the segment. Only its first `ready` bytes have memory: a hole in the file
+ * must not be touched, for on a full filesystem that kills the program.
+ */
+struct ttm_extent {
+	void *memory;    /* where it is mapped; NULL: it is not there */
+	uint32_t number; /* index + 1 in the directory */
+	uint32_t ready;
+};
+
+/*
  * Written and read by the thread that sits on the lane's seat. Two lines of its own
  * at least, for processors fetch them in pairs.
  */
 struct ttm_lane {
 	_Alignas(128) struct ttm_lane_control *control;
-	struct ttm_words *records;
+	struct ttm_words *records; /* the ring */
 	uint64_t tail; /* control->tail, without asking shared memory */
+	uint64_t limit; /* records from here on have no memory yet; or all ones */
+	uint64_t blocks_made; /* devices that it has a counter block of */
 	uint32_t number;
 	uint32_t cache_len;
 	bool kernels_are_new;          /* the last one was not there yet */
 	uint32_t cache[TTM_CACHE_LEN]; /* free slots ... */
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
-	uint32_t octets_len;
-	uint32_t octets[TTM_OCTETS_LEN]; /* first slots of free ones: group.h */
 	struct ttm_block_lane *own_block;
 	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
-	uint64_t
-		blocks_seen; /* devices that have one, as far as group.c knows */
+	struct ttm_extent extent; /* of the ring */
+	struct ttm_process *process;
 };
 
 /*
@@ -111,18 +112,14 @@ struct ttm_seat {
 
 /* Buckets of one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
-	uint64_t entries
-		[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot or octet */
-	uint64_t next;            /* overflow line + 1; 0: none */
+	uint64_t entries[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot */
+	uint64_t next;                    /* overflow line + 1; 0: none */
 };
 
 #define TTM_BUCKET_SIZE 64u
 _Static_assert(sizeof(struct ttm_bucket) == TTM_BUCKET_SIZE, "one cache line");
 
-/*
- * Devices that a thread has to itself should share no line: see index.h. Nor should
- * those of a mesh: the second of two entries in a line takes 4 ns longer.
- */
+/* Devices that a thread has to itself should share no line: see index.h. */
 #define TTM_INDEX_PARTS 8u
 #define TTM_INDEX_HALVES (2 * TTM_INDEX_PARTS)
 
@@ -141,6 +138,14 @@ struct ttm_link {
 	uint32_t next_batch; /* first slots of batches, slot + 1 */
 };
 
+/* What the hooks need of a place: see place.h. */
+struct ttm_place {
+	uint64_t members; /* device entries, a bit for each */
+	uint32_t held;    /* 1: objects were allocated here */
+	uint32_t part;    /* of the index */
+	uint64_t alone;   /* see ttm_place_is_alone */
+};
+
 struct ttm_process {
 	/* the segment */
 	uint32_t fd; /* a descriptor, which may change: see extent.c */
@@ -152,37 +157,41 @@ struct ttm_process {
 	struct ttm_device *devices;
 	struct ttm_failure *failures;
 	struct ttm_mark *marks;
-	uint64_t growth_blocked_ns;     /* do not try before; 0: free to try */
+	uint64_t *place_words;
+	uint64_t tables_ready[2];   /* pages of the tables that have memory */
+	uint64_t growth_blocked_ns; /* do not try before; 0: free to try */
 	void *extents[TTM_EXTENTS_MAX]; /* where each is mapped */
 	char directory_path[TTM_PATH_SIZE];
 	char temporary_name[32]; /* "": has none */
 	char file_name[80];
 	uint32_t named; /* 1: it has it */
 
-	/* devices: entry + 1 of the low logical ids; members of meshes */
-	uint32_t device_map[TTM_DEVICES_MAX];
-	void *mesh_chunks[TTM_MESH_CHUNKS_MAX]; /* uint64_t masks of entries */
+	/* places of device arguments; 0: to be looked up */
+	uint32_t device_places[TTM_DEVICES_MAX]; /* of low logical ids */
+	uint32_t mesh_places[TTM_MESHES_MAX];
+	uint32_t core_set_ids[TTM_CORE_SETS_MAX + 1];
+	struct ttm_place places[TTM_PLACES_MAX];
+	uint64_t held_len;
+	uint32_t held[TTM_HELD_MAX]; /* places with objects */
+	uint64_t closing;            /* see device.c */
 
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
 	uint64_t reserved0[15];              /* no neighbours */
-	uint64_t free_octets;                /* likewise */
-	uint64_t reserved1[15];
 	struct ttm_words *run; /* where the first extents of slots go */
 	uint32_t run_len;      /* slots that are there; 0 without a run */
-	void *slots[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_words */
+	uint32_t slots_open;   /* extents below have no slots left to get memory */
+	struct ttm_extent slots[TTM_SLOT_EXTENTS_MAX];
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
-	/* index; devices that have buffers of their own, and whether there are
-	 * groups: both only grow */
+	/* index */
 	void *newest_level; /* struct ttm_level */
-	uint64_t singles;
-	uint64_t groups;
 
-	/* counter blocks and names */
-	void *blocks[TTM_BLOCK_EXTENTS_MAX];
-	void *names[TTM_NAME_EXTENTS_MAX]; /* struct ttm_name */
-	void *name_table;                  /* uint64_t */
+	/* counter blocks, names and core sets */
+	struct ttm_extent blocks[TTM_BLOCK_EXTENTS_MAX];
+	struct ttm_extent names[TTM_NAME_EXTENTS_MAX];
+	struct ttm_extent core_sets[TTM_CORE_SET_EXTENTS_MAX];
+	void *name_table; /* uint64_t */
 
 	/* threads */
 	uint64_t seats_len; /* seats from here on were never taken */
@@ -259,7 +268,8 @@ static inline struct ttm_words *ttm_slot_at(
 	/* pairs(slot-run): acquire, with run_extend: it is mapped */
 	if (TTM_LIKELY(slot < ttm_load32_acquire(&process->run_len)))
 		return &process->run[slot];
-	extent = ttm_pointer_load(&process->slots[slot / TTM_SLOTS_PER_EXTENT]);
+	extent = ttm_pointer_load(
+		&process->slots[slot / TTM_SLOTS_PER_EXTENT].memory);
 	return &extent[slot % TTM_SLOTS_PER_EXTENT];
 }
 

@@ -12,15 +12,17 @@
 
 /* Twice the number of names, so that a probe is short. */
 #define NAME_TABLE_LEN 131072u
+#define NAMES_WITH_PARENT_MAX (TTM_NAMES_MAX / 4 * 3)
 #define NAME_TABLE_SIZE (NAME_TABLE_LEN * sizeof(uint64_t))
 
 struct name_text {
-	uint64_t length; /* as in ttm_name */
+	uint64_t length; /* as in ttm_name, parent included */
 	uint64_t hash;
 	uint64_t words[TTM_NAME_SIZE / 8];
 };
 
-static void name_text_set(struct name_text *ret_text, const char *text)
+static void name_text_set(
+	struct name_text *ret_text, const char *text, uint32_t parent)
 {
 	size_t length = strnlen(text, TTM_NAME_SIZE + 1), i;
 
@@ -28,6 +30,7 @@ static void name_text_set(struct name_text *ret_text, const char *text)
 	ret_text->length = length <= TTM_NAME_SIZE ?
 		length :
 		(TTM_NAME_SIZE | TTM_NAME_TRUNCATED);
+	ret_text->length |= (uint64_t)parent << 40;
 	memcpy(ret_text->words, text,
 		length <= TTM_NAME_SIZE ? length : TTM_NAME_SIZE);
 	ret_text->hash = ret_text->length;
@@ -38,10 +41,12 @@ static void name_text_set(struct name_text *ret_text, const char *text)
 static struct ttm_name *name_at(struct ttm_process *process, uint32_t id)
 {
 	uint32_t ordinal = (id - 1) / TTM_NAMES_PER_EXTENT;
-	struct ttm_name *names = ttm_extent_at(
-		process, &process->names[ordinal], TTM_EXTENT_NAMES, ordinal);
+	uint32_t at = (id - 1) % TTM_NAMES_PER_EXTENT;
+	struct ttm_name *names = ttm_extent_at(process,
+		&process->names[ordinal], TTM_EXTENT_NAMES, ordinal,
+		(at + 1) * sizeof(*names));
 
-	return names ? &names[(id - 1) % TTM_NAMES_PER_EXTENT] : NULL;
+	return names ? &names[at] : NULL;
 }
 
 static bool name_is(
@@ -106,33 +111,50 @@ static uint64_t *name_table_get(struct ttm_process *process)
 }
 
 /* A word of the table is the hash's upper 48 bits and the id. */
-uint16_t ttm_name_intern(struct ttm_process *process, const char *string)
+static uint16_t name_intern(struct ttm_process *process, uint64_t *table,
+	const struct name_text *text)
 {
-	uint64_t *table = name_table_get(process), word, at;
-	struct name_text text;
+	uint64_t word, at;
 	uint32_t id = 0;
 
-	if (!table)
-		return 0;
-	name_text_set(&text, string);
-	for (at = text.hash % NAME_TABLE_LEN;; at = (at + 1) % NAME_TABLE_LEN) {
+	for (at = text->hash % NAME_TABLE_LEN;;
+		at = (at + 1) % NAME_TABLE_LEN) {
 		/* pairs(name): acquire, with the CAS below: the text is there */
 		word = ttm_load_acquire(&table[at]);
 		if (word == 0) {
 			if (id == 0)
-				id = name_new(process, &text);
+				id = name_new(process, text);
 			if (id == 0)
 				return 0;
 			/* pairs(name): full, with the load above */
 			if (ttm_cas(&table[at], 0,
-				    (text.hash & ~0xffffull) | id))
+				    (text->hash & ~0xffffull) | id))
 				return (uint16_t)id;
 			word = ttm_load_acquire(&table[at]);
 		}
-		if ((word ^ text.hash) >> 16 == 0 &&
-			name_is(process, word & 0xffff, &text))
+		if ((word ^ text->hash) >> 16 == 0 &&
+			name_is(process, word & 0xffff, text))
 			return (uint16_t)(word & 0xffff);
 	}
+}
+
+/*
+ * A program that names each iteration has as many names as operations in iterations. When
+ * they run short, names are kept without the scope around them.
+ */
+uint16_t ttm_name_intern(
+	struct ttm_process *process, const char *string, uint32_t parent)
+{
+	uint64_t *table = name_table_get(process);
+	struct name_text text;
+
+	if (!table)
+		return 0;
+	/* relaxed: when names are short is a matter of taste */
+	if (ttm_load(&process->header->live.names_len) >= NAMES_WITH_PARENT_MAX)
+		parent = 0;
+	name_text_set(&text, string, parent);
+	return name_intern(process, table, &text);
 }
 
 /*
@@ -152,30 +174,35 @@ static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
 		seat->scopes[at + 1] = scope;
 }
 
-static TTM_SLOW void scope_push(const char *name, uint32_t flags)
+static TTM_SLOW uint32_t scope_push(const char *name, uint32_t flags)
 {
-	struct ttm_scope scope;
+	struct ttm_scope scope, around;
 	struct ttm_hook hook;
 	struct ttm_seat *seat;
+	uint32_t depth;
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
-		return;
+		return 0;
 	seat = hook.seat;
+	depth = seat->scopes_len;
+	around = ttm_scope_now(seat);
 	/* What is inside something persistent is persistent, too. */
-	scope.flags = ttm_scope_now(seat).flags |
+	scope.flags = around.flags |
 		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
-	scope.name = name && *name ? ttm_name_intern(hook.process, name) : 0;
+	scope.name = name && *name ? ttm_name_intern(hook.process, name,
+					     (uint32_t)around.name) :
+				     0;
 	if (scope.name == 0 && name && *name)
-		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, TTM_DEVICE_NONE,
-			TTM_FIGURE_NONE, 0, 0);
+		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
 	if (flags & ~TTMEM_SCOPE_PERSISTENT)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, TTM_DEVICE_NONE,
-			TTM_FIGURE_NONE, flags);
-	if (seat->scopes_len >= TTM_SCOPES_MAX)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP,
-			TTM_DEVICE_NONE, TTM_FIGURE_NONE, 0);
+		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, 0, TTM_FIGURE_NONE,
+			flags);
+	if (depth >= TTM_SCOPES_MAX)
+		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP, 0,
+			TTM_FIGURE_NONE, 0);
 	scope_add(seat, scope);
 	ttm_hook_leave(&hook);
+	return depth;
 }
 
 static TTM_SLOW void scope_pop(void)
@@ -187,19 +214,35 @@ static TTM_SLOW void scope_pop(void)
 	if (hook.seat->scopes_len)
 		hook.seat->scopes_len--;
 	else
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_UNDERFLOW,
-			TTM_DEVICE_NONE, TTM_FIGURE_NONE, 0);
+		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_UNDERFLOW, 0,
+			TTM_FIGURE_NONE, 0);
 	ttm_hook_leave(&hook);
 }
 
-void ttmem_scope_push(const char *name, uint32_t flags)
+static TTM_SLOW void scope_pop_to(uint32_t depth)
 {
-	if (!ttm_switch_is_off())
-		scope_push(name, flags);
+	struct ttm_hook hook;
+
+	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+		return;
+	if (hook.seat->scopes_len > depth)
+		hook.seat->scopes_len = depth;
+	ttm_hook_leave(&hook);
+}
+
+uint32_t ttmem_scope_push(const char *name, uint32_t flags)
+{
+	return ttm_switch_is_off() ? 0 : scope_push(name, flags);
 }
 
 void ttmem_scope_pop(void)
 {
 	if (!ttm_switch_is_off())
 		scope_pop();
+}
+
+void ttmem_scope_pop_to(uint32_t depth)
+{
+	if (!ttm_switch_is_off())
+		scope_pop_to(depth);
 }

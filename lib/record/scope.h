@@ -13,7 +13,11 @@ static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 	return seat->scopes[len < TTM_SCOPES_MAX ? len : TTM_SCOPES_MAX];
 }
 
-/* The id of a text, the same for the same text; 0 if there is no room. */
-uint16_t ttm_name_intern(struct ttm_process *process, const char *text);
+/*
+ * The id of a text inside the scope `parent` (0: none), the same for the same two; 0 if
+ * there is no room.
+ */
+uint16_t ttm_name_intern(
+	struct ttm_process *process, const char *text, uint32_t parent);
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +58,18 @@ static bool thread_is_gone(const struct ttm_process *process, uint64_t tid)
 
 /* -- lanes ------------------------------------------------------------------------ */
 
+#define RING_FIRST_SIZE 4096u
+#define RING_STEP_SIZE 16384u
+
+/* An operation has two records at most. */
+static uint64_t ring_limit(const struct ttm_extent *extent)
+{
+	if (extent->ready == TTM_EXTENT_SIZE)
+		return UINT64_MAX;
+	return extent->ready / sizeof(struct ttm_words) -
+		(TTM_OPERATION_RECORDS_MAX - 1);
+}
+
 static bool lane_number_take(struct ttm_process *process, uint32_t *ret_number)
 {
 	uint64_t *len = &process->header->live.lanes_len;
@@ -74,32 +87,70 @@ static bool lane_number_take(struct ttm_process *process, uint32_t *ret_number)
 static struct ttm_lane *lane_make(struct ttm_process *process)
 {
 	struct ttm_block_lane *own_block;
+	struct ttm_extent extent = { 0 };
 	struct ttm_lane *lane;
 	uint32_t index, number;
-	void *extent;
 
 	/* relaxed: only to not ask for an extent in vain. The block first: a
 	 * lane without one would be of no use. */
 	if (ttm_load(&process->header->live.lanes_len) >= TTM_LANES_MAX ||
 		!ttm_block_has_room(process))
 		return NULL;
-	extent = ttm_extent_claim(process, &index);
-	if (!extent)
+	extent.memory = ttm_extent_claim(process, &index);
+	if (!extent.memory)
 		return NULL;
-	if (!lane_number_take(process, &number)) {
-		ttm_extent_abandon(process, index, extent);
+	extent.number = index + 1;
+	extent.ready = RING_FIRST_SIZE;
+	/* relaxed: the number that will be taken, or a lower one */
+	if (!ttm_table_prepare(process,
+		    TTM_LANES_OFF +
+			    64 * ttm_load(&process->header->live.lanes_len),
+		    64) ||
+		!ttm_extent_allocate(process, &extent, 0, RING_FIRST_SIZE) ||
+		!lane_number_take(process, &number)) {
+		ttm_extent_abandon(process, index, extent.memory);
 		return NULL;
 	}
+	if (!ttm_table_prepare(process, TTM_LANES_OFF + 64ull * number, 64))
+		return NULL; /* a lane less; the filesystem is full anyway */
 	lane = &process->lanes[number];
 	lane->number = number;
+	lane->process = process;
 	lane->control = &process->controls[number];
-	lane->records = extent;
+	lane->records = extent.memory;
+	lane->extent = extent;
+	lane->limit = ring_limit(&extent);
 	ttm_extent_enter(process, index, TTM_EXTENT_LANE, number);
 	own_block = ttm_block_make(process, number, TTM_BLOCK_LANE_WIDE);
 	if (!own_block)
-		return NULL; /* a lane less; the segment is full anyway */
+		return NULL; /* likewise */
 	ttm_pointer_set_once((void **)&lane->own_block, own_block);
 	return lane;
+}
+
+/*
+ * A ring gets memory as its first lap goes on. Where there is none to be had, the rest of
+ * the lap is written to private memory: the aggregator finds records of nothing there, and
+ * looks at the slots instead.
+ */
+TTM_COLD void ttm_lane_extend(struct ttm_lane *lane)
+{
+	struct ttm_extent *extent = &lane->extent;
+	uint32_t step = extent->ready < RING_STEP_SIZE ? extent->ready :
+							 RING_STEP_SIZE;
+	struct ttm_hold hold;
+
+	if (ttm_extent_allocate(lane->process, extent, extent->ready, step)) {
+		extent->ready += step;
+		lane->limit = ring_limit(extent);
+		return;
+	}
+	ttm_hold(&hold);
+	mmap((char *)extent->memory + extent->ready,
+		TTM_EXTENT_SIZE - extent->ready, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ttm_release(&hold);
+	lane->limit = UINT64_MAX;
 }
 
 /*

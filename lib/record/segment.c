@@ -59,6 +59,7 @@ static void segment_places_set(struct ttm_process *process, char *base)
 	process->devices = (void *)(base + TTM_DEVICES_OFF);
 	process->failures = (void *)(base + TTM_FAILURES_OFF);
 	process->marks = (void *)(base + TTM_MARKS_OFF);
+	process->place_words = (void *)(base + TTM_PLACES_OFF);
 }
 
 static uint32_t extents_max(uint64_t max_bytes)
@@ -100,13 +101,18 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 		return -errno;
 	process->device = st.st_dev;
 	process->inode = st.st_ino;
-	r = ttm_range_allocate(fd, 0, TTM_EXTENTS_OFF);
+	r = ttm_range_check(TTM_EXTENTS_OFF);
+	if (r == 0 && ftruncate(fd, TTM_EXTENTS_OFF) < 0)
+		r = -errno;
 	if (r < 0)
 		return r;
 	base = ttm_range_map(fd, 0, TTM_EXTENTS_OFF);
 	if (!base)
 		return -ENOMEM;
 	segment_places_set(process, base);
+	/* Header and directory now, the other tables page by page. */
+	if (!ttm_table_prepare(process, 0, TTM_DIRECTORY_OFF + 1))
+		return -ENOSPC;
 	ttm_header_fill(process->header, extents_max(max_bytes));
 	final_name(process);
 	return 0;
@@ -221,12 +227,13 @@ void ttm_segment_discard(struct ttm_process *process)
 	process->fd = TTM_NO_DESCRIPTOR;
 }
 
-static bool slots_have_survivors(const struct ttm_words *slots)
+static bool slots_have_survivors(const struct ttm_extent *extent)
 {
-	size_t i;
+	const struct ttm_words *slots = ttm_pointer_load(&extent->memory);
+	size_t i, len = ttm_extent_ready_len(extent, sizeof(*slots));
 
 	/* relaxed: what other threads do at this moment comes too late */
-	for (i = 0; slots && i < TTM_SLOTS_PER_EXTENT; i++)
+	for (i = 0; i < len; i++)
 		if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) == TTM_SLOT_LIVE)
 			return true;
 	return false;
@@ -237,8 +244,7 @@ static bool segment_has_survivors(struct ttm_process *process)
 	size_t extent;
 
 	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++)
-		if (slots_have_survivors(
-			    ttm_pointer_load(&process->slots[extent])))
+		if (slots_have_survivors(&process->slots[extent]))
 			return true;
 	return false;
 }
@@ -280,7 +286,7 @@ static bool segment_has_losses(struct ttm_process *process)
  */
 static void segment_shrink(struct ttm_process *process, bool slots)
 {
-	uint32_t i, type;
+	uint32_t i, type, word;
 
 	/* relaxed: see below */
 	if (ttm_load(&process->header->live.extents_high) <= SMALL_EXTENTS)
@@ -289,10 +295,13 @@ static void segment_shrink(struct ttm_process *process, bool slots)
 		if (!process->extents[i])
 			continue;
 		/* relaxed: extents that are being made now stay */
-		type = TTM_EXTENT_TYPE(ttm_load32(&process->directory[i]));
+		word = ttm_load32(&process->directory[i]);
+		type = TTM_EXTENT_TYPE(word);
 		if (type == TTM_EXTENT_LANE ||
 			(slots && type == TTM_EXTENT_SLOTS &&
-				!slots_have_survivors(process->extents[i])))
+				!slots_have_survivors(&process->slots
+							[TTM_EXTENT_ORDINAL(
+								word)])))
 			ttm_extent_give_back(process, i);
 	}
 }

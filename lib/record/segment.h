@@ -51,18 +51,41 @@ void ttm_segment_close(struct ttm_process *process);
 int ttm_segment_directory_open(const struct ttm_process *process);
 
 /* What both the making and the growing need; 0 or a negative errno. */
+int ttm_range_check(uint64_t end); /* whether a file may become so large */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
+void ttm_range_populate(void *memory, uint64_t size);
 void *ttm_range_map(int fd, uint64_t off, uint64_t size);
 int ttm_descriptor_raise(int fd); /* the new number, or a negative errno */
 int ttm_segment_lock(int fd);
 
 /*
- * Claims an extent, allocated and zero, in two steps, so that of several threads
+ * Memory for a part of the tables before the extents: pages are allocated when they are
+ * needed. False when the filesystem is full or a limit is in the way.
+ */
+bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size);
+
+/*
+ * Claims an extent, mapped but without memory, in two steps, so that of several threads
  * that want the same ordinal only one publishes. Returns NULL when the cap is
  * reached, the filesystem is full or a limit is in the way; after that, no growth
  * is tried for 100 ms. Lock-free, async-signal-safe.
  */
 void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index);
+
+/*
+ * Allocates a part of an extent, zeros. The caller moves extent->ready. False as above.
+ */
+bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
+	uint32_t from, uint32_t size);
+
+/* How many items of an extent have memory. */
+static inline uint32_t ttm_extent_ready_len(
+	const struct ttm_extent *extent, size_t item_size)
+{
+	/* pairs(ready): acquire, with the thread that moved it */
+	return ttm_load32_acquire(&extent->ready) / (uint32_t)item_size;
+}
+
 bool ttm_growth_is_blocked(struct ttm_process *process);
 void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal);
@@ -81,10 +104,21 @@ void *ttm_extent_move(
 void ttm_extent_give_back(struct ttm_process *process, uint32_t index);
 
 /*
- * The extent of `type` that `*place` stands for, made and put there if it is
- * missing; NULL if it cannot be had.
+ * The memory of an extent of `type`, made if it is missing, of which the first `size`
+ * bytes may be used; NULL if they cannot be had.
  */
-void *ttm_extent_at(struct ttm_process *process, void **place,
-	enum ttm_extent_type type, uint32_t ordinal);
+void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
+	enum ttm_extent_type type, uint32_t ordinal, uint32_t size);
+
+static inline void *ttm_extent_at(struct ttm_process *process,
+	struct ttm_extent *extent, enum ttm_extent_type type, uint32_t ordinal,
+	size_t size)
+{
+	/* pairs(ready): acquire, with ttm_extent_make */
+	if (TTM_LIKELY(ttm_load32_acquire(&extent->ready) >= size))
+		return ttm_pointer_load(&extent->memory);
+	return ttm_extent_make(
+		process, extent, type, ordinal, (uint32_t)size);
+}
 
 #endif

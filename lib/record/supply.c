@@ -7,6 +7,9 @@
 
 #include "record/segment.h"
 
+#define STEP_LEN 128u /* slots that get memory at once */
+#define SLOT_SIZE sizeof(struct ttm_words)
+#define STEP_SIZE ((uint32_t)(STEP_LEN * SLOT_SIZE))
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
 #define RUN_SIZE ((size_t)TTM_RUN_EXTENTS * TTM_EXTENT_SIZE)
 
@@ -41,13 +44,11 @@ static uint64_t head_with(uint64_t head, uint32_t first)
 	return ((head >> 32) + 1) << 32 | first;
 }
 
-/*
- * There is a stack of batches and one of octets. `first` and `last` are slot + 1 of a
- * chain.
- */
-static void stack_push(struct ttm_process *process, uint64_t *stack,
-	uint32_t first, uint32_t last)
+/* `first` and `last` are slot + 1 of a chain of batches. */
+static void stack_push(
+	struct ttm_process *process, uint32_t first, uint32_t last)
 {
+	uint64_t *stack = &process->free_batches;
 	struct ttm_link *link = link_at(process, last - 1);
 	uint64_t head;
 
@@ -58,9 +59,9 @@ static void stack_push(struct ttm_process *process, uint64_t *stack,
 	} while (!ttm_cas(stack, head, head_with(head, first)));
 }
 
-static bool stack_pop(
-	struct ttm_process *process, uint64_t *stack, uint32_t *ret_first)
+static bool stack_pop(struct ttm_process *process, uint32_t *ret_first)
 {
+	uint64_t *stack = &process->free_batches;
 	uint64_t head;
 	uint32_t first, next;
 
@@ -90,11 +91,11 @@ static uint32_t batch_chain(
 }
 
 /* Lowest slots first, so that a small process stays on few pages. */
-static void extent_push(struct ttm_process *process, uint32_t base)
+static void step_push(struct ttm_process *process, uint32_t base)
 {
 	uint32_t slots[TTM_BATCH_LEN], first = 0, previous = 0, n, i;
 
-	for (n = 0; n < TTM_SLOTS_PER_EXTENT; n += TTM_BATCH_LEN) {
+	for (n = 0; n < STEP_LEN; n += TTM_BATCH_LEN) {
 		for (i = 0; i < TTM_BATCH_LEN; i++)
 			slots[i] = base + n + TTM_BATCH_LEN - 1 - i;
 		i = batch_chain(process, slots, TTM_BATCH_LEN);
@@ -105,19 +106,7 @@ static void extent_push(struct ttm_process *process, uint32_t base)
 			first = i;
 		previous = i;
 	}
-	stack_push(process, &process->free_batches, first, previous);
-}
-
-/* An extent of octets, the lowest first. */
-static void octets_push(struct ttm_process *process, uint32_t base)
-{
-	uint32_t end = base + TTM_SLOTS_PER_EXTENT, slot;
-
-	for (slot = base; slot + TTM_OCTET_LEN < end; slot += TTM_OCTET_LEN)
-		/* relaxed: published by stack_push */
-		ttm_store32(&link_at(process, slot)->next_batch,
-			slot + TTM_OCTET_LEN + 1);
-	stack_push(process, &process->free_octets, base + 1, slot + 1);
+	stack_push(process, first, previous);
 }
 
 /*
@@ -145,7 +134,7 @@ static void run_extend(struct ttm_process *process)
 		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
 		ordinal = len / TTM_SLOTS_PER_EXTENT;
 		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||
-			ttm_pointer_load(&process->slots[ordinal]) !=
+			ttm_pointer_load(&process->slots[ordinal].memory) !=
 				(void *)(process->run + len))
 			return;
 		/* pairs(slot-run): full, with ttm_slot_at */
@@ -153,94 +142,117 @@ static void run_extend(struct ttm_process *process)
 	}
 }
 
-/*
- * Of several threads that find the supply empty at once each may add an extent:
- * nobody waits for the other's.
- */
-static bool supply_grow(struct ttm_process *process,
-	void (*push)(struct ttm_process *process, uint32_t base))
+/* A new extent, without any memory yet; false if another thread takes this ordinal. */
+static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 {
-	struct ttm_link *links;
-	uint32_t ordinal, index;
+	struct ttm_extent *slots = &process->slots[ordinal];
+	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
 	void *extent = NULL;
+	uint32_t index;
+
+	if (links)
+		extent = ttm_extent_claim(process, &index);
+	/* The links are claimed first: whoever sees a slot needs them. */
+	if (extent &&
+		!ttm_pointer_set_once(&process->links[ordinal], links)) {
+		ttm_extent_abandon(process, index, extent);
+		extent = NULL;
+	}
+	if (!extent) {
+		if (links)
+			ttm_private_memory_drop(links, LINKS_SIZE);
+		return false;
+	}
+	extent = run_place(process, ordinal, index, extent);
+	slots->number = index + 1;
+	ttm_pointer_set_once(&slots->memory, extent);
+	run_extend(process);
+	ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
+	return true;
+}
+
+/* The next STEP_LEN slots of an extent get memory; false if it has no more. */
+static bool extent_step(struct ttm_process *process, uint32_t ordinal)
+{
+	struct ttm_extent *slots = &process->slots[ordinal];
+	uint32_t ready = ttm_load32(&slots->ready); /* relaxed: the CAS */
+
+	while (ready < TTM_EXTENT_SIZE &&
+		ttm_extent_allocate(process, slots, ready, STEP_SIZE)) {
+		TTM_TESTPOINT("slots allocated");
+		/* pairs(ready): full, with ttm_extent_ready_len */
+		if (ttm_cas32(&slots->ready, ready, ready + STEP_SIZE)) {
+			step_push(process,
+				ordinal * TTM_SLOTS_PER_EXTENT +
+					ready / SLOT_SIZE);
+			return true;
+		}
+		ready = ttm_load32(&slots->ready); /* relaxed: as above */
+	}
+	return false;
+}
+
+/*
+ * Slots get memory in small steps, so that no hook pays for many. Of several threads that
+ * find the supply empty at once each may take a step, or add an extent: nobody waits for
+ * another thread.
+ */
+static bool supply_grow(struct ttm_process *process)
+{
+	uint32_t ordinal;
 
 	/* Where nothing can be had, no hook asks the kernel each time. */
 	if (ttm_growth_is_blocked(process))
 		return false;
-	links = ttm_private_memory(LINKS_SIZE);
-	if (links)
-		extent = ttm_extent_claim(process, &index);
-	if (!extent)
-		goto no_extent;
-	for (ordinal = 0; ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
-		ordinal++) {
-		/* The links are claimed first: whoever sees a slot needs them. */
-		if (ttm_pointer_load(&process->links[ordinal]) ||
-			!ttm_pointer_set_once(&process->links[ordinal], links))
-			continue;
-		extent = run_place(process, ordinal, index, extent);
-		ttm_pointer_set_once(&process->slots[ordinal], extent);
-		run_extend(process);
-		ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
-		push(process, ordinal * TTM_SLOTS_PER_EXTENT);
-		return true;
+	/* relaxed: only where to begin */
+	for (ordinal = ttm_load32(&process->slots_open);
+		ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT; ordinal++) {
+		if (!ttm_pointer_load(&process->links[ordinal]) &&
+			!extent_add(process, ordinal) &&
+			ttm_growth_is_blocked(process))
+			return false;
+		if (!ttm_pointer_load(&process->slots[ordinal].memory))
+			continue; /* another thread is adding it */
+		if (extent_step(process, ordinal)) {
+			ttm_store32(&process->slots_open, ordinal);
+			return true;
+		}
+		if (ttm_growth_is_blocked(process))
+			return false;
 	}
-	ttm_extent_abandon(process, index, extent);
-no_extent:
-	if (links)
-		ttm_private_memory_drop(links, LINKS_SIZE);
 	return false;
 }
 
-/* One of those that are free, for a lane that has none. */
-static bool octet_fetch(struct ttm_process *process, struct ttm_lane *lane)
+/* Another batch for the cache, which has room for it. */
+static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
 {
-	uint32_t first;
+	uint32_t at, len = lane->cache_len, end = len + TTM_BATCH_LEN;
 
-	if (!stack_pop(process, &process->free_octets, &first))
-		return false;
-	lane->octets[0] = first - 1;
-	ttm_fence_signal();
-	lane->octets_len = 1;
-	return true;
-}
-
-/*
- * The segment cannot grow: one of its octets becomes eight slots for good. Its word is
- * overwritten: the index has had no entry of it since it was given back, and who saw one
- * before finds no word there, see TTM_OCTET_MARK.
- */
-static bool octet_break(struct ttm_process *process, struct ttm_lane *lane)
-{
-	uint32_t first, i;
-
-	if (lane->octets_len == 0 && !octet_fetch(process, lane))
-		return false;
-	first = lane->octets[--lane->octets_len];
-	for (i = 0; i < TTM_OCTET_LEN; i++) {
-		lane->cache[i] = first + i;
-		lane->cache_at[i] = ttm_slot_at(process, first + i);
-	}
-	ttm_fence_signal();
-	lane->cache_len = TTM_OCTET_LEN;
-	return true;
-}
-
-TTM_COLD bool ttm_supply_refill(
-	struct ttm_process *process, struct ttm_lane *lane)
-{
-	uint32_t at, len;
-
-	while (!stack_pop(process, &process->free_batches, &at))
-		if (!supply_grow(process, extent_push))
-			return octet_break(process, lane);
-	for (len = 0; at && len < TTM_BATCH_LEN; len++) {
+	while (!stack_pop(process, &at))
+		if (!supply_grow(process))
+			return false;
+	for (; at && len < end; len++) {
 		lane->cache[len] = at - 1;
 		lane->cache_at[len] = ttm_slot_at(process, at - 1);
 		at = ttm_load32(&link_at(process, at - 1)->next); /* ours */
 	}
 	ttm_fence_signal();
 	lane->cache_len = len;
+	return true;
+}
+
+TTM_COLD bool ttm_supply_refill(
+	struct ttm_process *process, struct ttm_lane *lane)
+{
+	return batch_fetch(process, lane);
+}
+
+TTM_COLD bool ttm_supply_reserve(
+	struct ttm_process *process, struct ttm_lane *lane, uint32_t slots)
+{
+	while (lane->cache_len < slots)
+		if (!batch_fetch(process, lane))
+			return false;
 	return true;
 }
 
@@ -265,33 +277,11 @@ TTM_COLD void ttm_supply_spill(
 	ttm_fence_signal();
 	lane->cache_len = len - spilled;
 	first = batch_chain(process, cache, spilled);
-	stack_push(process, &process->free_batches, first, first);
-}
-
-TTM_COLD bool ttm_octet_refill(
-	struct ttm_process *process, struct ttm_lane *lane)
-{
-	while (!octet_fetch(process, lane))
-		if (!supply_grow(process, octets_push))
-			return false;
-	return true;
-}
-
-/* As with slots: better lost than in two hands. */
-TTM_COLD void ttm_octet_spill(
-	struct ttm_process *process, struct ttm_lane *lane)
-{
-	uint32_t first = lane->octets[lane->octets_len - 1] + 1;
-
-	lane->octets_len--;
-	ttm_fence_signal();
-	stack_push(process, &process->free_octets, first, first);
+	stack_push(process, first, first);
 }
 
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)
 {
 	while (lane->cache_len)
 		ttm_supply_spill(process, lane);
-	while (lane->octets_len)
-		ttm_octet_spill(process, lane);
 }

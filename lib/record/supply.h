@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Free slots: a few in each lane, the rest in one stack of batches, and octets in another
- * one. Batches go both ways, so that threads which only free feed threads which only
- * allocate. Octets become slots where the segment cannot grow, and slots never octets.
- * Lock-free; async-signal-safe (a nested hook uses no lane).
+ * Free slots: a few in each lane, the rest in one stack of batches. Batches go both ways,
+ * so that threads which only free feed threads which only allocate. Lock-free;
+ * async-signal-safe (a nested hook uses no lane).
  */
 #ifndef TTM_RECORD_SUPPLY_H
 #define TTM_RECORD_SUPPLY_H
@@ -18,9 +17,9 @@ void ttm_supply_drop(struct ttm_process *process);
 bool ttm_supply_refill(struct ttm_process *process, struct ttm_lane *lane);
 void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 
-/* Octets, eight slots next to each other, come and go one by one: see group.h. */
-bool ttm_octet_refill(struct ttm_process *process, struct ttm_lane *lane);
-void ttm_octet_spill(struct ttm_process *process, struct ttm_lane *lane);
+/* At least `slots` of them in the lane's cache; false if the segment cannot grow. */
+bool ttm_supply_reserve(
+	struct ttm_process *process, struct ttm_lane *lane, uint32_t slots);
 
 /* All that the lane has goes back: its thread ends. */
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
@@ -62,40 +61,6 @@ static inline void ttm_supply_put(struct ttm_process *process,
 	lane->cache_at[lane->cache_len] = at;
 	ttm_fence_signal();
 	lane->cache_len++;
-}
-
-/* The first slot of one; false if the segment cannot grow. */
-static inline bool ttm_octet_take(
-	struct ttm_process *process, struct ttm_lane *lane, uint32_t *ret_base)
-{
-	if (TTM_UNLIKELY(lane->octets_len == 0) &&
-		!ttm_octet_refill(process, lane))
-		return false;
-	*ret_base = lane->octets[--lane->octets_len];
-	return true;
-}
-
-static inline void ttm_octet_put(
-	struct ttm_process *process, struct ttm_lane *lane, uint32_t base)
-{
-	if (TTM_UNLIKELY(lane->octets_len == TTM_OCTETS_LEN))
-		ttm_octet_spill(process, lane);
-	lane->octets[lane->octets_len] = base;
-	ttm_fence_signal();
-	lane->octets_len++;
-}
-
-/*
- * The word of an octet: see group.h. It is kept where the links of its second slot would
- * be: an octet is linked by its first.
- */
-static inline uint64_t *ttm_octet_word(
-	struct ttm_process *process, uint32_t base)
-{
-	struct ttm_link *links = ttm_pointer_load(
-		&process->links[base / TTM_SLOTS_PER_EXTENT]);
-
-	return (uint64_t *)(void *)&links[base % TTM_SLOTS_PER_EXTENT + 1];
 }
 
 #endif

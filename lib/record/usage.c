@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* The process asks for its own figures. Reads what the lanes write, no more. */
-#include "record/usage.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "record/account.h"
-#include "record/device.h"
+#include "record/place.h"
 #include "record/process.h"
 #include "record/start.h"
 
@@ -108,19 +106,18 @@ int ttmem_usage(uint32_t device, struct ttmem_usage *ret_usage)
 	struct ttm_process *process = ttm_process_now();
 	struct ttmem_usage usage;
 	enum ttmem_anomaly reason;
-	uint64_t mask;
+	struct ttm_where where;
 
 	if (!ret_usage || ret_usage->size != sizeof(*ret_usage))
 		return -EINVAL;
 	if (!process)
 		return -ENODATA;
-	mask = ttm_device_mask(process, device, false, &reason);
-	if (!mask)
+	if (!ttm_where_get(process, device, false, &where, &reason))
 		return -ENODEV;
 	memset(&usage, 0, sizeof(usage));
 	usage.size = sizeof(usage);
-	while (mask)
-		device_add(process, ttm_mask_take(&mask), &usage);
+	while (where.members)
+		device_add(process, ttm_mask_take(&where.members), &usage);
 	*ret_usage = usage;
 	return 0;
 }
@@ -140,13 +137,13 @@ static TTM_SLOW void peaks_reset(uint32_t device)
 {
 	struct ttm_process *process = ttm_process_now();
 	enum ttmem_anomaly reason;
-	uint64_t mask;
+	struct ttm_where where;
 
-	if (!process)
+	if (!process ||
+		!ttm_where_get(process, device, false, &where, &reason))
 		return;
-	mask = ttm_device_mask(process, device, false, &reason);
-	while (mask)
-		peak_reset(&process->devices[ttm_mask_take(&mask)]);
+	while (where.members)
+		peak_reset(&process->devices[ttm_mask_take(&where.members)]);
 }
 
 void ttmem_peak_reset(uint32_t device)

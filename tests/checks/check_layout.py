@@ -40,7 +40,8 @@ NAMES = {
         'state': 'state', 'extents high': 'extents_high',
         'lanes': 'lanes_len', 'devices': 'devices_len', 'names': 'names_len',
         'blocks': 'blocks_len', 'failures': 'failures_len',
-        'marks': 'marks_len', 'lost events, 16 words by reason':
+        'marks': 'marks_len', 'closes': 'closes', 'places': 'places_len',
+        'core sets': 'core_sets_len', 'lost events, 16 words by reason':
         'lost_events', 'lost bytes, 16 words by reason':
         'lost_bytes'}.items()},
     'Lane control': {n: ('ttm_lane_control', n)
@@ -63,17 +64,23 @@ NAMES = {
         'L1 per core': 'facts.l1_bytes_per_core', 'cores': 'facts.cores',
         'L1_SMALL bytes': 'facts.l1_small_bytes',
         'TRACE bytes': 'facts.trace_bytes', 'L1 base': 'facts.l1_base',
-        'L1 top': 'facts.l1_top', 'figure 0': 'totals[0]',
+        'L1 top': 'facts.l1_top', 'DRAM banks': 'facts.dram_banks',
+        'DRAM per bank': 'facts.dram_bank_bytes',
+        'DRAM base': 'facts.dram_base', 'L1 banks': 'facts.l1_banks',
+        'gateway': 'facts.gateway', 'figure 0': 'totals[0]',
         'figure 8': 'totals[8]'}.items()},
+    'Name': {n: ('ttm_failure', m) for n, m in {
+        'seq': 'seq', 'place': 'place', 'figure': 'figure', 'time': 'time',
+        'tid': 'tid', 'scope': 'scope', 'stack': 'stack', 'bytes': 'bytes',
+        'bytes per bank': 'bytes_per_bank', 'free per bank': 'free_per_bank',
+        'largest free': 'largest_free_per_bank', 'program': 'program',
+        'stamp': 'stamp', 'summary': 'summary'}.items()},
 }
-# The three one-line structs of the last section.
+# The one-line structs of the last section.
 ROWS = {
     'name': ('ttm_name', {'length': 'length', 'private': 'hash',
                           'text': 'text'}),
-    'failure': ('ttm_failure', {
-        'seq': 'seq', 'w1': 'w1', 'size': 'size',
-        'largest free': 'largest_free', 'time': 'time', 'w7': 'w7',
-        'tid': 'tid'}),
+    'core set': ('ttm_core_set', {'rows': 'rows', 'cores': 'cores'}),
     'mark': ('ttm_mark', {'seq': 'seq', 'time': 'time', 'tid': 'tid',
                           'length': 'length', 'text': 'text'}),
 }
@@ -89,7 +96,8 @@ LISTS = {
     'Slot states:': ('TTM_SLOT_', None),
     'Flags:': ('TTM_FLAG_', {
         'borrowed': 'BORROWED', 'in the ring': 'IN_RING',
-        'persistent': 'PERSISTENT', 'no device': 'NO_DEVICE',
+        'persistent': 'PERSISTENT', 'dataflow': 'DATAFLOW',
+        'scratchpad': 'SCRATCHPAD', 'trace': 'TRACE', 'per core': 'PER_CORE',
         'uncounted': 'UNCOUNTED', 'replaced': 'REPLACED'}),
     'Anomalies:': ('TTMEM_ANOMALY_', {
         'free of an unknown object': 'FREE_UNKNOWN',
@@ -102,7 +110,7 @@ LISTS = {
     'Losses:': ('TTMEM_LOSS_', {
         'no slot': 'NO_SLOT', 'no index memory': 'NO_INDEX',
         'no lane': 'NO_LANE', 'nested': 'NESTED',
-        'no name': 'NO_NAME'}),
+        'no name': 'NO_NAME', 'no place': 'NO_PLACE'}),
 }
 EXTENTS = {'unused': 'UNUSED', 'LANE': 'LANE', 'SLOTS': 'SLOTS',
            'BLOCKS': 'BLOCKS', 'NAMES': 'NAMES', 'being made': 'CLAIMED'}
@@ -116,19 +124,27 @@ PLACES = {'header': ('TTM_HEADER_OFF', 'sizeof(struct ttm_header)', None),
                        'TTM_FAILURES_KEPT'),
           'marks': ('TTM_MARKS_OFF', 'sizeof(struct ttm_mark)',
                     'TTM_MARKS_KEPT'),
+          'places': ('TTM_PLACES_OFF', '8u', 'TTM_PLACES_MAX'),
           'extent 0': ('TTM_EXTENTS_OFF', 'TTM_EXTENT_SIZE', None),
           'extent 1': ('(TTM_EXTENTS_OFF + TTM_EXTENT_SIZE)',
                        'TTM_EXTENT_SIZE', None)}
-BITS = {'w1': {'slot number': 'TTM_W1(~0u & 0xffffff, 0, 0, 0, 0, 0)',
-               'low 16 bits of the device\'s epoch':
-               'TTM_W1(0, 0xffff, 0, 0, 0, 0)',
-               'device entry': 'TTM_W1(0, 0, 0x3f, 0, 0, 0)',
-               'figure': 'TTM_W1(0, 0, 0, 0xf, 0, 0)',
-               'flags': 'TTM_W1(0, 0, 0, 0, 0x3f, 0)',
-               'record type': 'TTM_W1(0, 0, 0, 0, 0, 0xff)'},
-        'w7': {'scope': 'TTM_W7(0xffff, 0, 0)',
-               'stack id': 'TTM_W7(0, 0xffffff, 0)',
-               'cores': 'TTM_W7(0, 0, 0xffffff)'}}
+BITS = {'w0': {'state': 'TTM_W0(0, 0, 3ull)',
+               'place': 'TTM_W0(0, 0x3fff, 0)',
+               'generation': 'TTM_W0(0xffffffffffff, 0, 0)'},
+        'w1': {'slot number': 'TTM_W1(~0u & 0xffffff, 0, 0, 0, 0)',
+               'stamp': 'TTM_W1(0, 0xffff, 0, 0, 0)',
+               'figure': 'TTM_W1(0, 0, 0xf, 0, 0)',
+               'flags': 'TTM_W1(0, 0, 0, 0xfff, 0)',
+               'record type': 'TTM_W1(0, 0, 0, 0, 0xff)'},
+        'w4': {'size': 'TTM_W4(TTM_OBJECT_BYTES_MAX, 0)',
+               'place of allocation': 'TTM_W4(0, 0x3fff)'},
+        'w5': {'used bytes of a buffer': 'TTM_W5(TTM_OBJECT_BYTES_MAX, 0)',
+               'banks on which the allocator reserves it':
+               'TTM_W5(0, TTM_BANKS_MAX)'},
+        'w7': {'scope': 'TTM_W7(0xffff, 0, 0, 0)',
+               'stack id': 'TTM_W7(0, 0xffffff, 0, 0)',
+               'count of cores': 'TTM_W7(0, 0, TTM_CORES_MAX, 0)',
+               'core set': 'TTM_W7(0, 0, 0, TTM_CORE_SETS_MAX)'}}
 # Enumerators that name a number of things, a group or a filler.
 NOT_VALUES = {'TTMEM_FIGURE_KERNEL'}
 
@@ -211,8 +227,9 @@ def ask_tables(page, covered):
                          f'bytes of {name}')
         if rows < 10:
             page.fault(f'{heading}: only {rows} rows')
-    # One row of the page stands for six members in a row.
-    names = ('directory', 'lanes', 'devices', 'failures', 'marks', 'extents')
+    # One row of the page stands for seven members in a row.
+    names = ('directory', 'lanes', 'devices', 'failures', 'marks', 'places',
+             'extents')
     for i, name in enumerate(names):
         covered.add((CONST, name + '_off'))
         page.ask(at(CONST, name + '_off'), 0xa8 + 8 * i, f'offset of {name}')
@@ -220,7 +237,7 @@ def ask_tables(page, covered):
 
 def ask_drawings(page, covered):
     """The indented drawings: an offset, two blanks, a name."""
-    for heading in ('Lane control', 'Counter block', 'Device entry'):
+    for heading in ('Lane control', 'Counter block', 'Device entry', 'Name'):
         rows = 0
         for line in page.lines(heading):
             match = re.match(r'    (0x[0-9a-f]+)  (.*?)(  .*)?$', line)
@@ -240,7 +257,7 @@ def ask_drawings(page, covered):
 
 def ask_one_liners(page, covered):
     for line in page.lines('Name'):
-        match = re.match(r'    (\w+)\s+(0x.*)$', line)
+        match = re.match(r'    ([a-z ]+?)\s{2,}(0x.*)$', line)
         if not match:
             continue
         struct, members = ROWS.get(match[1], (None, {}))
@@ -306,7 +323,7 @@ def ask_places(page):
             continue
         off, one, count = PLACES[match[2]]
         page.ask(off, number(match[1]), f'place of {match[2]}')
-        amount = re.match(r'([\d,]+) (?:x ([\d,]+) bytes|words of 32|KiB)',
+        amount = re.match(r'([\d,]+) (?:x ([\d,]+) bytes|words of|KiB)',
                           match[3] or '')
         if amount is None:
             page.fault(f'the file: how much is {match[3]!r}?')
@@ -320,7 +337,9 @@ def ask_places(page):
                             ('SLOTS', 'ttm_words', 'TTM_SLOTS_PER_EXTENT'),
                             ('BLOCKS', 'ttm_block_device',
                              'TTM_BLOCKS_PER_EXTENT'),
-                            ('NAMES', 'ttm_name', 'TTM_NAMES_PER_EXTENT')):
+                            ('NAMES', 'ttm_name', 'TTM_NAMES_PER_EXTENT'),
+                            ('CORE_SETS', 'ttm_core_set',
+                             'TTM_CORE_SETS_PER_EXTENT')):
         text = '\n'.join(page.lines('Extent directory'))
         match = re.search(kind + r' \| ([\d,]+) [a-z ]+ of ([\d,]+) bytes',
                           text)
@@ -361,6 +380,11 @@ def ask_rest(page):
     page.ask('TTM_DEVICE_HEAD(1, 0)', 1 << 32, 'device head')
     page.ask('TTM_ERA(1, 0)', 1 << 32, 'epoch in the era')
     page.ask('TTM_TAGGED(1, 0)', 1 << 48, 'tag')
+    page.ask('TTM_NAME_LENGTH(~0ull)', 0xffff, 'length of a name')
+    page.ask('TTM_NAME_TRUNCATED', 1 << 32, 'name truncated')
+    page.ask('TTM_NAME_PARENT(0xffffull << 40)', 0xffff, 'parent of a name')
+    page.ask('TTM_OPERATION_RECORDS_MAX', int(re.search(
+        r'up to `tail` \+ (\d)', whole)[1]), 'records of an operation')
     for bits, name in re.findall(r'(\d) (ready|current|open)\b', page.prose(
             'logical id << 32 |')):
         page.ask('TTM_DEVICE_' + name.upper(), int(bits), f'head: {name}')
@@ -464,12 +488,14 @@ def self_test(root):
             (PAGE, '0x08  tail', '0x18  tail', 'tail'),
             (PAGE, '3 DISPATCH', '5 DISPATCH', 'DISPATCH'),
             (PAGE, '2 bad device', '3 bad device', 'bad device'),
-            (PAGE, '24-39 low', '24-40 low', 'epoch'),
+            (PAGE, '24-39 stamp', '24-40 stamp', 'stamp'),
+            (PAGE, '46-59 place of allocation.', '46-60 place of allocation.',
+             'place of allocation'),
             (PAGE, '0x29000  failures', '0x29400  failures', 'failures'),
             (PAGE, '    0x020  closed', '    0x020  shut', 'shut'),
             (HEADER, 'TTM_RECORD_MARK = 7,', 'TTM_RECORD_MARK = 17,', 'MARK'),
-            (HEADER, 'TTM_FLAG_REPLACED = 32,', 'TTM_FLAG_REPLACED = 32,\n'
-             'TTM_FLAG_NEW = 64,', 'nothing about TTM_FLAG_NEW'),
+            (HEADER, 'TTM_FLAG_REPLACED = 512,', 'TTM_FLAG_REPLACED = 512,\n'
+             'TTM_FLAG_NEW = 1024,', 'nothing about TTM_FLAG_NEW'),
             (HEADER, 'uint64_t owner;\n\tuint64_t reserved[5];',
              'uint64_t owner;\n\tuint64_t extra;\n\tuint64_t reserved[4];',
              'nothing about extra')):

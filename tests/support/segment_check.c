@@ -44,25 +44,33 @@ static int compare(uint64_t a, uint64_t b)
 
 /* -- one key, one object ------------------------------------------------------ */
 
+static bool is_kernel(const struct segment_words *words)
+{
+	return words->figure >= SEGMENT_FIGURE_KERNEL;
+}
+
 static int key_compare(const void *va, const void *vb)
 {
 	const struct segment_words *a = *(
 		const struct segment_words *const *)va;
 	const struct segment_words *b = *(
 		const struct segment_words *const *)vb;
-	int order = compare(a->device, b->device);
+	int order = compare(figure_class(a->figure), figure_class(b->figure));
 
-	if (!order)
-		order = compare(
-			figure_class(a->figure), figure_class(b->figure));
 	if (!order)
 		order = compare(a->id, b->id);
 	if (!order && a->figure == SEGMENT_FIGURE_CB)
 		order = compare(a->program, b->program);
-	/* An orphan and a later object of its key are two objects. */
-	if (!order)
-		order = compare(a->epoch, b->epoch);
+	/* A kernel is loaded once on a device, whatever the place. */
+	if (!order && !is_kernel(a))
+		order = compare(a->alloc_place, b->alloc_place);
 	return order;
+}
+
+/* An orphaned part and a later object of its key are two objects. */
+static uint64_t live_members(const struct segment_words *words)
+{
+	return words->members & ~words->orphans;
 }
 
 static int check_keys(struct checking *c)
@@ -71,6 +79,7 @@ static int check_keys(struct checking *c)
 	const struct segment_words **sorted = calloc(
 		s->objects_len + 1, sizeof(*sorted));
 	uint64_t doubles = 0;
+	uint64_t taken = 0;
 	int err = 0;
 	size_t i;
 
@@ -79,19 +88,48 @@ static int check_keys(struct checking *c)
 	for (i = 0; i < s->objects_len; i++)
 		sorted[i] = &s->objects[i];
 	qsort(sorted, s->objects_len, sizeof(*sorted), key_compare);
-	for (i = 1; i < s->objects_len && !err; i++) {
-		const struct segment_words *a = sorted[i - 1];
-		const struct segment_words *b = sorted[i];
+	for (i = 0; i < s->objects_len && !err; i++) {
+		const struct segment_words *o = sorted[i];
 
-		if (!key_compare(&sorted[i - 1], &sorted[i]) &&
-			++doubles > c->doubles_allowed)
+		if (!i || key_compare(&sorted[i - 1], &sorted[i]))
+			taken = 0;
+		if (taken & live_members(o) && ++doubles > c->doubles_allowed)
 			err = disagree(c,
 				"slots %" PRIu32 " and %" PRIu32
-				" hold one key: entry %u, figure %u, id %" PRIu64,
-				a->slot, b->slot, a->device, a->figure, a->id);
+				" hold one key: place %u, figure %u, id %" PRIu64,
+				sorted[i - 1]->slot, o->slot, o->alloc_place,
+				o->figure, o->id);
+		taken |= live_members(o);
 	}
 	free(sorted);
 	return err;
+}
+
+/* -- places --------------------------------------------------------------------- */
+
+static int mask_compare(const void *a, const void *b)
+{
+	return compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int check_places(struct checking *c)
+{
+	uint64_t sorted[SEGMENT_PLACES];
+	size_t len = c->s->places_count;
+	size_t i;
+
+	memcpy(sorted, c->s->places, len * sizeof(sorted[0]));
+	qsort(sorted, len, sizeof(sorted[0]), mask_compare);
+	for (i = 1; i < len; i++)
+		if (sorted[i] && sorted[i] == sorted[i - 1])
+			return disagree(c,
+				"two places have the members 0x%" PRIx64,
+				sorted[i]);
+	/* Word 0 is no place; others are 0 while they are made. */
+	for (i = 1; i < len && !c->may_be_busy; i++)
+		if (!c->s->places[i])
+			return disagree(c, "place %zu is empty", i);
+	return 0;
 }
 
 /* -- slots and counters ------------------------------------------------------- */
@@ -151,18 +189,21 @@ static int check_flow(struct checking *c, unsigned entry, unsigned figure,
 
 static int check_flows(struct checking *c)
 {
-	uint64_t flows = 0;
-	uint64_t live = 0;
 	unsigned entry;
 	unsigned figure;
 	int err;
 
-	for (entry = 0; entry < c->s->devices_count; entry++)
+	/* A slot that is half done is so on each of its devices. */
+	for (entry = 0; entry < c->s->devices_count; entry++) {
+		uint64_t flows = 0;
+		uint64_t live = 0;
+
 		for (figure = 0; figure < SEGMENT_FIGURES; figure++) {
 			err = check_flow(c, entry, figure, &flows, &live);
 			if (err)
 				return err;
 		}
+	}
 	return 0;
 }
 
@@ -186,13 +227,15 @@ static int generation_compare(const void *va, const void *vb)
 
 static bool record_changes_slot(const struct segment_words *record)
 {
-	return record->type == SEGMENT_ALLOC || record->type == SEGMENT_FREE;
+	return record->type == SEGMENT_ALLOC || record->type == SEGMENT_FREE ||
+		record->type == SEGMENT_SHRINK;
 }
 
 static void history_make(const struct segment *s, struct history *ret_history)
 {
 	size_t len = segment_records(s, SEGMENT_ALLOC) +
-		segment_records(s, SEGMENT_FREE);
+		segment_records(s, SEGMENT_FREE) +
+		segment_records(s, SEGMENT_SHRINK);
 	size_t i;
 	size_t j;
 
@@ -214,7 +257,7 @@ static uint64_t object_w1(const struct segment_words *words)
 {
 	uint64_t flags = SEGMENT_UNCOUNTED | SEGMENT_REPLACED;
 
-	return words->w[1] & ~(flags << 50) & 0x00ffffffffffffff;
+	return words->w[1] & ~(flags << 44) & 0x00ffffffffffffff;
 }
 
 /* A FREE record has its own time where the address was. */
@@ -234,12 +277,20 @@ static int check_pair(struct checking *c, const struct segment_words *a,
 			"lanes %u and %u: slot %" PRIu32 " reached generation "
 			"%" PRIu64 " twice",
 			a->lane, b->lane, a->slot, a->generation);
-	if (b->type == SEGMENT_FREE && b->generation == a->generation + 1 &&
-		(a->type != SEGMENT_ALLOC || !is_same_object(a, b, false)))
+	if (b->type == SEGMENT_ALLOC || b->generation != a->generation + 1)
+		return 0;
+	if (a->type == SEGMENT_FREE || !is_same_object(a, b, false))
 		return disagree(c,
 			"lane %u: the free of slot %" PRIu32 ", generation "
 			"%" PRIu64 ", is not of what lane %u allocated there",
 			b->lane, b->slot, b->generation, a->lane);
+	if (b->type == SEGMENT_FREE ?
+			b->place != a->place :
+			b->members == a->members || b->members & ~a->members)
+		return disagree(c,
+			"lane %u: slot %" PRIu32 ", generation %" PRIu64
+			", goes from place %u to %u",
+			b->lane, b->slot, b->generation, a->place, b->place);
 	return 0;
 }
 
@@ -254,20 +305,19 @@ static bool is_slot_as_recorded(
 	if (last->type == SEGMENT_FREE)
 		return slot.state != SEGMENT_SLOT_LIVE &&
 			slot.generation >= last->generation;
-	return slot.state == SEGMENT_SLOT_LIVE &&
-		slot.generation == last->generation &&
+	return slot.state == SEGMENT_SLOT_LIVE && slot.w[0] == last->w[0] &&
 		is_same_object(&slot, last, true);
 }
 
 /*
- * ALLOC, FREE one later, and so on: none may be missing. A slot that was given up
- * before it counted has an uncounted FREE only.
+ * ALLOC, then SHRINK and FREE records, each one generation later: none may be missing.
+ * A slot that was given up before it counted has an uncounted FREE only.
  */
 static bool is_successor(
 	const struct segment_words *before, const struct segment_words *record)
 {
-	if (before && before->type == SEGMENT_ALLOC)
-		return record->type == SEGMENT_FREE &&
+	if (before && before->type != SEGMENT_FREE)
+		return record->type != SEGMENT_ALLOC &&
 			record->generation == before->generation + 1;
 	return record->type == SEGMENT_ALLOC ||
 		record->flags & SEGMENT_UNCOUNTED;
@@ -312,7 +362,7 @@ static int check_replay(struct checking *c, const struct history *h)
 
 		if (i + 1 < h->len && h->records[i + 1]->slot == last->slot)
 			continue;
-		live += last->type == SEGMENT_ALLOC;
+		live += last->type != SEGMENT_FREE;
 		if (!is_slot_as_recorded(c->s, last) && ++found > c->allowed)
 			return disagree(c,
 				"slot %" PRIu32 " is not as its last record "
@@ -353,6 +403,11 @@ static int check_quiet(struct checking *c)
 		if (s->devices[i].seq & 1)
 			return disagree(
 				c, "facts of entry %u are being written", i);
+		if (s->devices[i].epoch > s->closes)
+			return disagree(c,
+				"entry %u: epoch %" PRIu32 " of %" PRIu64
+				" closes",
+				i, s->devices[i].epoch, s->closes);
 		for (j = 0; j < i; j++)
 			if (s->devices[i].current && s->devices[j].current &&
 				s->devices[i].logical == s->devices[j].logical)
@@ -364,6 +419,26 @@ static int check_quiet(struct checking *c)
 	return 0;
 }
 
+/* Each complete close of a device has its number. */
+static int check_closes(struct checking *c)
+{
+	size_t i, j;
+
+	for (i = 0; i < c->s->lanes_len; i++)
+		for (j = 0; j < c->s->lanes[i].records_len; j++) {
+			const struct segment_words
+				*record = &c->s->lanes[i].records[j];
+
+			if (record->type == SEGMENT_DEVICE_CLOSE &&
+				(!record->w[4] || record->w[4] > c->s->closes))
+				return disagree(c,
+					"lane %zu: close %" PRIu64
+					" of %" PRIu64,
+					i, record->w[4], c->s->closes);
+		}
+	return 0;
+}
+
 static int check_all(struct checking *c)
 {
 	struct history history;
@@ -371,6 +446,10 @@ static int check_all(struct checking *c)
 
 	history_make(c->s, &history);
 	err = check_quiet(c);
+	if (!err && !c->may_be_busy)
+		err = check_closes(c);
+	if (!err)
+		err = check_places(c);
 	if (!err)
 		err = check_keys(c);
 	if (!err)
@@ -405,7 +484,7 @@ int segment_check_half_done(const struct segment *segment, uint64_t allowed,
 	};
 	size_t i;
 
-	/* One about several devices may meet an object on each. */
+	/* Of an operation under way. */
 	for (i = 0; i < segment->lanes_len; i++)
 		c.doubles_allowed += segment->lanes[i].intent -
 			segment->lanes[i].tail;

@@ -23,11 +23,16 @@ static int entry_read_facts(const struct segment_reading *r, uint64_t off,
 	device->trace_bytes = segment_get64(s, off + 0x080);
 	device->l1_base = segment_get64(s, off + 0x088);
 	device->l1_top = segment_get64(s, off + 0x090);
-	if (device->known >> 11)
+	device->dram_banks = segment_get64(s, off + 0x098);
+	device->dram_bank_bytes = segment_get64(s, off + 0x0a0);
+	device->dram_base = segment_get64(s, off + 0x0a8);
+	device->l1_banks = segment_get64(s, off + 0x0b0);
+	device->gateway = segment_get64(s, off + 0x0b8);
+	if (device->known >> 16)
 		return segment_refuse(
 			r, off + 0x28, "known is 0x%" PRIx64, device->known);
 	return segment_expect_zero(
-		r, off + 0x98, off + 0x100, "reserved entry");
+		r, off + 0xc0, off + 0x100, "reserved entry");
 }
 
 static int entry_read(const struct segment_reading *r, unsigned number)
@@ -191,7 +196,7 @@ static int block_read_device(
 		return segment_refuse(r, off + 8, "block of a future epoch");
 	for (i = 0; i < 3; i++)
 		device->dispatches[i] += segment_get64(s, off + 0x10 + 8 * i);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < SEGMENT_FAILURE_FIGURES; i++)
 		device->failures[i] += segment_get64(s, off + 0x40 + 8 * i);
 	for (i = 0; i < SEGMENT_FIGURES; i++) {
 		err = block_read_flow(r, off + 0x80 + 64 * i, era, device,
@@ -202,7 +207,7 @@ static int block_read_device(
 	err = segment_expect_zero(r, off + 0x28, off + 0x40, "reserved block");
 	if (!err)
 		err = segment_expect_zero(
-			r, off + 0x68, off + 0x80, "reserved block");
+			r, off + 0x70, off + 0x80, "reserved block");
 	if (!err)
 		err = segment_expect_zero(
 			r, off + 0x2c0, off + 0x400, "reserved block");

@@ -47,7 +47,7 @@ static int header_check_constants(const struct segment_reading *r)
 		uint32_t value;
 		const char *field;
 	} words[] = {
-		{ 0x008, 1, "version" },
+		{ 0x008, 2, "version" },
 		{ 0x00c, 0x1000, "header size" },
 		{ 0x064, 0, "reserved" },
 		{ 0x088, SEGMENT_EXTENT_SIZE, "extent size" },
@@ -67,8 +67,10 @@ static int header_check_constants(const struct segment_reading *r)
 		{ 0x0c4, 0, "offset of the failures" },
 		{ 0x0c8, SEGMENT_MARKS_AT, "offset of the marks" },
 		{ 0x0cc, 0, "offset of the marks" },
-		{ 0x0d0, SEGMENT_EXTENTS_AT, "offset of extent 0" },
-		{ 0x0d4, 0, "offset of extent 0" },
+		{ 0x0d0, SEGMENT_PLACES_AT, "offset of the places" },
+		{ 0x0d4, 0, "offset of the places" },
+		{ 0x0d8, SEGMENT_EXTENTS_AT, "offset of extent 0" },
+		{ 0x0dc, 0, "offset of extent 0" },
 	};
 	size_t i;
 	int err;
@@ -80,7 +82,7 @@ static int header_check_constants(const struct segment_reading *r)
 		if (err)
 			return err;
 	}
-	err = segment_expect_zero(r, 0x3e8, 0x7f8, "reserved header");
+	err = segment_expect_zero(r, 0x3f0, 0x7f8, "reserved header");
 	if (err)
 		return err;
 	if (segment_get64(r->s, 0x7f8) != fnv1a(r->s->bytes, 0x7f8))
@@ -107,9 +109,9 @@ static int header_read_constants(const struct segment_reading *r)
 	s->monotonic_base_ns = segment_get64(s, 0x078);
 	s->realtime_base_ns = segment_get64(s, 0x080);
 	s->extents_max = segment_get32(s, 0x08c);
-	memcpy(s->comm, s->bytes + 0x0d8, 16);
-	memcpy(s->cmdline, s->bytes + 0x0e8, 512);
-	memcpy(s->cgroup, s->bytes + 0x2e8, 256);
+	memcpy(s->comm, s->bytes + 0x0e0, 16);
+	memcpy(s->cmdline, s->bytes + 0x0f0, 512);
+	memcpy(s->cgroup, s->bytes + 0x2f0, 256);
 	s->checksum = segment_get64(s, 0x7f8);
 	if ((s->uuid[6] & 0xf0) != 0x40 || (s->uuid[8] & 0xc0) != 0x80)
 		return segment_refuse(r, 0x18, "uuid is not of version 4");
@@ -138,6 +140,8 @@ static int header_read_live(const struct segment_reading *r)
 		{ 0x820, 65535, "names" },
 		{ 0x828, SEGMENT_DIRECTORY_WORDS * SEGMENT_BLOCKS_PER_EXTENT,
 			"blocks" },
+		{ 0x848, SEGMENT_PLACES, "places" },
+		{ 0x850, SEGMENT_CORE_SETS, "core sets" },
 	};
 	struct segment *s = r->s;
 	size_t i;
@@ -157,9 +161,12 @@ static int header_read_live(const struct segment_reading *r)
 	s->blocks_count = segment_get64(s, 0x828);
 	s->failures_count = segment_get64(s, 0x830);
 	s->marks_count = segment_get64(s, 0x838);
+	s->closes = segment_get64(s, 0x840);
+	s->places_count = segment_get64(s, 0x848);
+	s->core_sets_count = segment_get64(s, 0x850);
 	for (i = 0; i < SEGMENT_REASONS; i++) {
-		s->lost_events_header[i] = segment_get64(s, 0x840 + 8 * i);
-		s->lost_bytes_header[i] = segment_get64(s, 0x8c0 + 8 * i);
+		s->lost_events_header[i] = segment_get64(s, 0x880 + 8 * i);
+		s->lost_bytes_header[i] = segment_get64(s, 0x900 + 8 * i);
 		s->lost_events[i] = s->lost_events_header[i];
 		s->lost_bytes[i] = s->lost_bytes_header[i];
 	}
@@ -168,7 +175,10 @@ static int header_read_live(const struct segment_reading *r)
 	if (s->extents_high > s->extents_max)
 		return segment_refuse(
 			r, 0x808, "extents high is above extents max");
-	return segment_expect_zero(r, 0x940, 0x1000, "reserved header");
+	err = segment_expect_zero(r, 0x858, 0x880, "reserved header");
+	if (err)
+		return err;
+	return segment_expect_zero(r, 0x980, 0x1000, "reserved header");
 }
 
 int segment_parse_header(const struct segment_reading *r)
@@ -189,7 +199,7 @@ int segment_parse_header(const struct segment_reading *r)
 static int directory_read_word(const struct segment_reading *r, uint32_t extent)
 {
 	static const char *const names[] = { "unused", "LANE", "SLOTS",
-		"BLOCKS", "NAMES" };
+		"BLOCKS", "NAMES", "CORE_SETS" };
 	struct segment *s = r->s;
 	uint64_t at = SEGMENT_DIRECTORY_AT + 4 * (uint64_t)extent;
 	uint64_t off = SEGMENT_EXTENTS_AT +
@@ -198,8 +208,8 @@ static int directory_read_word(const struct segment_reading *r, uint32_t extent)
 	uint32_t type = word >> 24;
 	uint32_t ordinal = word & 0xffffff;
 	uint64_t *places[] = { NULL, s->rings_off, s->slots_off, s->blocks_off,
-		s->names_off };
-	uint32_t max[] = { 1, SEGMENT_LANES, 8191, 8192, 64 };
+		s->names_off, s->core_sets_off };
+	uint32_t max[] = { 1, SEGMENT_LANES, 8191, 8192, 64, 4 };
 
 	if (type == 255) {
 		s->extents_claimed++;
@@ -209,7 +219,7 @@ static int directory_read_word(const struct segment_reading *r, uint32_t extent)
 		return segment_refuse(r, at,
 			"extent %" PRIu32 " is used, above extents high",
 			extent);
-	if (type > 4)
+	if (type > 5)
 		return segment_refuse(r, at, "extent type %" PRIu32, type);
 	if (ordinal >= max[type])
 		return segment_refuse(r, at, "ordinal %" PRIu32 " of %s",
@@ -238,5 +248,33 @@ int segment_parse_directory(const struct segment_reading *r)
 			return err;
 	}
 	return segment_expect_zero(
-		r, SEGMENT_MARKS_END, SEGMENT_EXTENTS_AT, "reserved page");
+		r, SEGMENT_PLACES_END, SEGMENT_EXTENTS_AT, "reserved page");
+}
+
+uint64_t segment_members(const struct segment *s, unsigned place)
+{
+	return place && place < s->places_count ? s->places[place] : 0;
+}
+
+/* A word below the count may be 0: its place is being made. */
+int segment_parse_places(const struct segment_reading *r)
+{
+	struct segment *s = r->s;
+	uint64_t used = 0;
+	uint64_t at = SEGMENT_PLACES_AT;
+	unsigned i;
+
+	for (i = 0; i < SEGMENT_DEVICES; i++)
+		used |= (uint64_t)s->devices[i].used << i;
+	for (i = 0; i < s->places_count; i++, at += 8) {
+		s->places[i] = segment_get64(s, at);
+		if (!i && s->places[i])
+			return segment_refuse(r, at, "place 0 has members");
+		if (s->places[i] & ~used)
+			return segment_refuse(r, at,
+				"place %u has unused entries: 0x%" PRIx64, i,
+				s->places[i]);
+	}
+	return segment_expect_zero(
+		r, at, SEGMENT_PLACES_END, "place not handed out");
 }

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define SIZE_MASK 0x3fffffffffffull
+
 static bool figure_has_program(unsigned figure)
 {
 	return figure >= SEGMENT_FIGURE_CB && figure < SEGMENT_FIGURES;
@@ -13,79 +15,177 @@ static bool figure_has_program(unsigned figure)
 static uint64_t words_bytes(const struct segment_words *words)
 {
 	if (!figure_has_program(words->figure))
-		return words->w[4];
+		return words->w[5] & SIZE_MASK;
 	if (words->figure == SEGMENT_FIGURE_CB &&
 		words->flags & SEGMENT_BORROWED)
 		return 0;
-	return words->w[4] * words->cores;
-}
-
-void segment_words_split(struct segment_words *words, uint64_t w1, uint64_t w7)
-{
-	words->slot = (uint32_t)(w1 & 0xffffff);
-	words->epoch = (unsigned)(w1 >> 24 & 0xffff);
-	words->device = (unsigned)(w1 >> 40 & 0x3f);
-	words->figure = (unsigned)(w1 >> 46 & 0xf);
-	words->flags = (unsigned)(w1 >> 50 & 0x3f);
-	words->type = (unsigned)(w1 >> 56);
-	words->scope = (uint32_t)(w7 & 0xffff);
-	words->stack = (uint32_t)(w7 >> 16 & 0xffffff);
-	words->cores = (uint32_t)(w7 >> 40);
+	return words->size * words->cores;
 }
 
 void segment_words_read(
 	const struct segment *s, uint64_t off, struct segment_words *words)
 {
+	uint64_t *w = words->w;
 	unsigned i;
 
 	memset(words, 0, sizeof(*words));
 	for (i = 0; i < 8; i++)
-		words->w[i] = segment_get64(s, off + 8 * i);
-	words->generation = words->w[0] >> 2;
-	words->state = (unsigned)(words->w[0] & 3);
-	segment_words_split(words, words->w[1], words->w[7]);
-	words->id = words->w[2];
+		w[i] = segment_get64(s, off + 8 * i);
+	words->state = (unsigned)(w[0] & 3);
+	words->place = (unsigned)(w[0] >> 2 & 0x3fff);
+	words->generation = w[0] >> 16;
+	words->slot = (uint32_t)(w[1] & 0xffffff);
+	words->stamp = (unsigned)(w[1] >> 24 & 0xffff);
+	words->figure = (unsigned)(w[1] >> 40 & 0xf);
+	words->flags = (unsigned)(w[1] >> 44 & 0xfff);
+	words->type = (unsigned)(w[1] >> 56);
+	words->id = w[2];
+	words->size = w[4] & SIZE_MASK;
+	words->alloc_place = (unsigned)(w[4] >> 46 & 0x3fff);
+	words->scope = (uint32_t)(w[7] & 0xffff);
+	words->stack = (uint32_t)(w[7] >> 16 & 0xffffff);
+	words->cores = (uint32_t)(w[7] >> 40 & 0xfff);
+	words->core_set = (uint32_t)(w[7] >> 52);
+	words->members = segment_members(s, words->place);
+	words->device = words->members ?
+		(unsigned)__builtin_ctzll(words->members) :
+		SEGMENT_DEVICES;
 }
 
-/* What a live slot, an ALLOC and a FREE record have in common. */
+/* The flags that an object of the figure may have. */
+static unsigned flags_allowed(unsigned figure)
+{
+	if (figure >= SEGMENT_FIGURE_KERNEL)
+		return SEGMENT_IN_RING | SEGMENT_PERSISTENT;
+	if (figure == SEGMENT_FIGURE_CB)
+		return SEGMENT_BORROWED | SEGMENT_PERSISTENT |
+			SEGMENT_DATAFLOW | SEGMENT_SCRATCHPAD;
+	return SEGMENT_PERSISTENT | SEGMENT_TRACE_STORAGE | SEGMENT_PER_CORE;
+}
+
+static int place_check(const struct segment_reading *r, uint64_t off,
+	const struct segment_words *words)
+{
+	uint64_t allocated = segment_members(r->s, words->alloc_place);
+
+	if (!words->members)
+		return segment_refuse(
+			r, off, "w0: place %u is empty", words->place);
+	if (!allocated)
+		return segment_refuse(r, off + 32,
+			"w4: place of allocation %u is empty",
+			words->alloc_place);
+	if (words->members & ~allocated)
+		return segment_refuse(r, off,
+			"w0: place %u is not within the place of allocation, %u",
+			words->place, words->alloc_place);
+	return 0;
+}
+
+static int cores_check(const struct segment_reading *r, uint64_t off,
+	const struct segment_words *words)
+{
+	const struct segment_core_set *set;
+
+	if (words->core_set > r->s->core_sets_count)
+		return segment_refuse(
+			r, off + 56, "w7: core set %" PRIu32, words->core_set);
+	set = segment_core_set(r->s, words->core_set);
+	if (set && set->cores != words->cores)
+		return segment_refuse(r, off + 56,
+			"w7: %" PRIu32 " cores, but core set %" PRIu32
+			" has %" PRIu32,
+			words->cores, words->core_set, set->cores);
+	return 0;
+}
+
+static int buffer_check(const struct segment_reading *r, uint64_t off,
+	struct segment_words *words)
+{
+	uint64_t used = words->w[5] & SIZE_MASK;
+
+	words->banks = (uint32_t)(words->w[5] >> 46);
+	if (words->banks ? used % words->banks != 0 : used != words->size)
+		return segment_refuse(r, off + 40,
+			"w5: %" PRIu64 " bytes of %" PRIu64 " on %" PRIu32
+			" banks",
+			used, words->size, words->banks);
+	return 0;
+}
+
+/* What a live slot, an ALLOC, a SHRINK and a FREE record have in common. */
 int segment_object_check(const struct segment_reading *r, uint64_t off,
 	struct segment_words *words)
 {
-	const struct segment_device *device = &r->s->devices[words->device];
 	unsigned figure = words->figure;
+	unsigned allowed;
+	int err;
 
 	if (figure >= SEGMENT_FIGURES)
 		return segment_refuse(r, off + 8, "w1: figure %u", figure);
-	if (words->device >= r->s->devices_count || !device->used)
-		return segment_refuse(r, off + 8,
-			"w1: device entry %u is unused", words->device);
-	if (words->flags & SEGMENT_NO_DEVICE)
-		return segment_refuse(
-			r, off + 8, "w1: an object without device");
-	if (words->flags & SEGMENT_BORROWED && figure != SEGMENT_FIGURE_CB)
-		return segment_refuse(r, off + 8, "w1: borrowed, but no CB");
-	if (words->flags & SEGMENT_IN_RING && figure < SEGMENT_FIGURE_KERNEL)
-		return segment_refuse(
-			r, off + 8, "w1: in the ring, but no kernel");
+	err = place_check(r, off, words);
+	if (err)
+		return err;
+	allowed = flags_allowed(figure) | SEGMENT_UNCOUNTED | SEGMENT_REPLACED;
+	if (words->flags & ~allowed)
+		return segment_refuse(r, off + 8, "w1: flags %u of figure %u",
+			words->flags, figure);
 	if (words->scope > r->s->names_count)
 		return segment_refuse(
 			r, off + 56, "w7: scope %" PRIu32, words->scope);
-	if (!figure_has_program(figure) && words->cores)
-		return segment_refuse(r, off + 56, "w7: a buffer with cores");
-	if (figure_has_program(figure) && words->cores &&
-		words->w[4] > UINT64_MAX / words->cores)
-		return segment_refuse(r, off + 32, "w4 x cores overflows");
-	if (figure_has_program(figure))
+	err = cores_check(r, off, words);
+	if (err)
+		return err;
+	if (figure_has_program(figure)) {
 		words->program = words->w[5];
+		/* 46 and 12 bits: the product has no more than 58. */
+		if (words->size * words->cores > SIZE_MASK)
+			return segment_refuse(
+				r, off + 32, "w4: size x cores overflows");
+	} else {
+		if (words->w[4] >> 60)
+			return segment_refuse(r, off + 32, "w4: reserved bits");
+		err = buffer_check(r, off, words);
+		if (err)
+			return err;
+	}
 	words->bytes = words_bytes(words);
 	return 0;
+}
+
+static bool part_is_orphaned(const struct segment *s,
+	const struct segment_words *slot, const struct segment_device *device)
+{
+	uint32_t closes = (uint32_t)s->closes;
+	uint32_t age = (closes - slot->stamp) & 0xffff;
+
+	return (int32_t)(device->epoch - (closes - age)) > 0;
+}
+
+/* Adds an object to the sums of one of its devices. */
+static void part_add(const struct segment *s, struct segment_words *slot,
+	unsigned entry, struct segment_device *device)
+{
+	struct segment_flow *flow = &device->figures[slot->figure];
+	uint64_t requested = figure_has_program(slot->figure) ? slot->bytes :
+								slot->size;
+
+	if (part_is_orphaned(s, slot, device)) {
+		slot->orphans |= 1ull << entry;
+		flow->orphan_objects++;
+		flow->orphan_bytes += slot->bytes;
+		flow->orphan_requested += requested;
+	} else {
+		flow->slot_objects++;
+		flow->slot_bytes += slot->bytes;
+		flow->slot_requested += requested;
+	}
 }
 
 static int slot_check_live(const struct segment_reading *r, uint64_t off,
 	struct segment_words *slot)
 {
-	struct segment_device *device = &r->s->devices[slot->device];
-	struct segment_flow *flow;
+	uint64_t left;
 	int err;
 
 	err = segment_object_check(r, off, slot);
@@ -94,15 +194,12 @@ static int slot_check_live(const struct segment_reading *r, uint64_t off,
 	if (slot->flags & (SEGMENT_UNCOUNTED | SEGMENT_REPLACED))
 		return segment_refuse(r, off + 8,
 			"w1: slot with the flags of a record, %u", slot->flags);
-	slot->orphan = slot->epoch != (device->epoch & 0xffff);
-	flow = &device->figures[slot->figure];
-	if (slot->orphan) {
-		flow->orphan_objects++;
-		flow->orphan_bytes += slot->bytes;
-	} else {
-		flow->slot_objects++;
-		flow->slot_bytes += slot->bytes;
+	for (left = slot->members; left; left &= left - 1) {
+		unsigned entry = (unsigned)__builtin_ctzll(left);
+
+		part_add(r->s, slot, entry, &r->s->devices[entry]);
 	}
+	slot->orphan = slot->orphans == slot->members;
 	return 0;
 }
 
@@ -174,8 +271,8 @@ static bool record_has_slot(
 static int record_check_object(const struct segment_reading *r, uint64_t off,
 	struct segment_words *record)
 {
-	unsigned state = record->type == SEGMENT_ALLOC ? SEGMENT_SLOT_LIVE :
-							 SEGMENT_SLOT_FREE;
+	unsigned state = record->type == SEGMENT_FREE ? SEGMENT_SLOT_FREE :
+							SEGMENT_SLOT_LIVE;
 
 	if (record->state != state || !record->generation)
 		return segment_refuse(r, off,
@@ -184,9 +281,15 @@ static int record_check_object(const struct segment_reading *r, uint64_t off,
 	if (!record_has_slot(r->s, record))
 		return segment_refuse(
 			r, off + 8, "w1: no slot %" PRIu32, record->slot);
-	if (record->type == SEGMENT_ALLOC && record->flags & SEGMENT_REPLACED)
+	if (record->type != SEGMENT_FREE && record->flags & SEGMENT_REPLACED)
 		return segment_refuse(r, off + 8,
-			"w1: ALLOC record with flags %u", record->flags);
+			"w1: record of type %u with flags %u", record->type,
+			record->flags);
+	if (record->type == SEGMENT_ALLOC &&
+		record->place != record->alloc_place)
+		return segment_refuse(r, off,
+			"w0: allocated on place %u, but says %u",
+			record->alloc_place, record->place);
 	return segment_object_check(r, off, record);
 }
 
@@ -194,11 +297,14 @@ static int record_check_other(const struct segment_reading *r, uint64_t off,
 	const struct segment_words *record)
 {
 	const struct segment *s = r->s;
-	uint64_t reasons = record->type == SEGMENT_ANOMALY ? 10 : 5;
+	uint64_t reasons = record->type == SEGMENT_ANOMALY ? 10 : 6;
 
-	if (record->w[0])
+	if (record->generation || record->state)
 		return segment_refuse(
 			r, off, "w0 of a record of type %u", record->type);
+	if (record->place && !record->members)
+		return segment_refuse(
+			r, off, "w0: place %u is empty", record->place);
 	if (record->w[6])
 		return segment_refuse(
 			r, off + 48, "w6 of a record of type %u", record->type);
@@ -206,11 +312,6 @@ static int record_check_other(const struct segment_reading *r, uint64_t off,
 		record->figure != SEGMENT_FIGURE_NONE)
 		return segment_refuse(
 			r, off + 8, "w1: figure %u", record->figure);
-	if (!(record->flags & SEGMENT_NO_DEVICE) &&
-		(record->device >= s->devices_count ||
-			!s->devices[record->device].used))
-		return segment_refuse(r, off + 8,
-			"w1: device entry %u is unused", record->device);
 	if (record->scope > s->names_count)
 		return segment_refuse(
 			r, off + 56, "w7: scope %" PRIu32, record->scope);
@@ -221,6 +322,10 @@ static int record_check_other(const struct segment_reading *r, uint64_t off,
 	if (record->type == SEGMENT_MARK && record->id >= s->marks_count)
 		return segment_refuse(
 			r, off + 16, "w2: mark %" PRIu64, record->id);
+	if (record->type == SEGMENT_FAILURE &&
+		record->w[5] >= s->failures_count)
+		return segment_refuse(
+			r, off + 40, "w5: failure %" PRIu64, record->w[5]);
 	if (record->type == SEGMENT_DISPATCH ?
 			record->figure < SEGMENT_FIGURE_KERNEL ||
 				!record_has_slot(s, record) :
@@ -241,7 +346,8 @@ static int record_read(const struct segment_reading *r, uint64_t off,
 	if (record->stack)
 		return segment_refuse(
 			r, off + 56, "w7: stack %" PRIu32, record->stack);
-	if (record->type == SEGMENT_ALLOC || record->type == SEGMENT_FREE)
+	if (record->type == SEGMENT_ALLOC || record->type == SEGMENT_FREE ||
+		record->type == SEGMENT_SHRINK)
 		return record_check_object(r, off, record);
 	/* A NOOP stands for what a dead owner left: nothing else is said. */
 	if (record->type == SEGMENT_NOOP)

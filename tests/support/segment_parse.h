@@ -13,13 +13,15 @@
 #define SEGMENT_CONTROLS_AT 0x9000u
 #define SEGMENT_DEVICES_AT 0x19000u
 #define SEGMENT_FAILURES_AT 0x29000u
-#define SEGMENT_MARKS_AT 0x29400u
-#define SEGMENT_MARKS_END 0x2b400u
-#define SEGMENT_EXTENTS_AT 0x30000u
+#define SEGMENT_MARKS_AT 0x2a000u
+#define SEGMENT_PLACES_AT 0x2c000u
+#define SEGMENT_PLACES_END 0x4c000u
+#define SEGMENT_EXTENTS_AT 0x50000u
 #define SEGMENT_EXTENT_SIZE 0x20000u
 #define SEGMENT_SLOTS_PER_EXTENT 2048u
 #define SEGMENT_BLOCKS_PER_EXTENT 128u
 #define SEGMENT_NAMES_PER_EXTENT 1024u
+#define SEGMENT_CORE_SETS_PER_EXTENT 1024u
 
 struct segment_reading {
 	struct segment *s;
@@ -41,7 +43,9 @@ int segment_expect_zero(const struct segment_reading *r, uint64_t from,
 /* calloc(3) that never fails; 0 elements are fine. */
 void *segment_array(size_t len, size_t size);
 
-void segment_words_split(struct segment_words *words, uint64_t w1, uint64_t w7);
+/* The members of a place; 0 if there is no such place. */
+uint64_t segment_members(const struct segment *s, unsigned place);
+
 void segment_words_read(
 	const struct segment *s, uint64_t off, struct segment_words *words);
 int segment_object_check(const struct segment_reading *r, uint64_t off,
@@ -51,7 +55,9 @@ int segment_object_check(const struct segment_reading *r, uint64_t off,
 int segment_parse_header(const struct segment_reading *r);
 int segment_parse_directory(const struct segment_reading *r);
 int segment_parse_devices(const struct segment_reading *r);
+int segment_parse_places(const struct segment_reading *r);
 int segment_parse_names(const struct segment_reading *r);
+int segment_parse_core_sets(const struct segment_reading *r);
 int segment_parse_slots(const struct segment_reading *r);
 int segment_parse_lanes(const struct segment_reading *r);
 int segment_parse_blocks(const struct segment_reading *r);

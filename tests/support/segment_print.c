@@ -9,7 +9,7 @@ static const char *const figure_names[SEGMENT_FIGURES] = { "dram", "l1",
 
 static const char *const type_names[SEGMENT_RECORD_TYPES] = { "NOOP", "ALLOC",
 	"FREE", "DISPATCH", "ANOMALY", "LOSS", "FAILURE", "MARK", "DEVICE_OPEN",
-	"DEVICE_CLOSE" };
+	"DEVICE_CLOSE", "SHRINK" };
 
 static const char *figure_name(unsigned figure)
 {
@@ -35,6 +35,25 @@ static void print_text(FILE *file, const char *text)
 			fprintf(file, "\\x%02x", (unsigned char)*text);
 }
 
+/* Device entries, as in 0,2,3; - is none. */
+static void print_members(FILE *file, uint64_t members)
+{
+	if (!members)
+		fputc('-', file);
+	for (; members; members &= members - 1)
+		fprintf(file, "%d%s", __builtin_ctzll(members),
+			members & (members - 1) ? "," : "");
+}
+
+/* All ones are a value that nobody told. */
+static void print_known(FILE *file, const char *key, uint64_t value)
+{
+	if (value == UINT64_MAX)
+		fprintf(file, " %s=-", key);
+	else
+		fprintf(file, " %s=%" PRIu64, key, value);
+}
+
 static void print_header(const struct segment *s, FILE *file)
 {
 	unsigned i;
@@ -50,13 +69,15 @@ static void print_header(const struct segment *s, FILE *file)
 		s->pid, s->uid, s->start_time);
 	print_text(file, s->comm);
 	fprintf(file,
-		"\nstate=%" PRIu64 "\nsize=%zu\nextents=%" PRIu64
-		"\nlanes=%" PRIu64 "\ndevices=%" PRIu64 "\nnames=%" PRIu64
-		"\nblocks=%" PRIu64 "\nfailures=%" PRIu64 "\nmarks=%" PRIu64
-		"\n",
-		s->state, s->size, s->extents_high, s->lanes_count,
-		s->devices_count, s->names_count, s->blocks_count,
-		s->failures_count, s->marks_count);
+		"\nstate=%" PRIu64 "\nsize=%zu\nallocated=%" PRIu64
+		"\nextents=%" PRIu64 "\nlanes=%" PRIu64 "\ndevices=%" PRIu64
+		"\nnames=%" PRIu64 "\nblocks=%" PRIu64 "\nfailures=%" PRIu64
+		"\nmarks=%" PRIu64 "\ncloses=%" PRIu64 "\nplaces=%" PRIu64
+		"\ncore_sets=%" PRIu64 "\n",
+		s->state, s->size, s->allocated, s->extents_high,
+		s->lanes_count, s->devices_count, s->names_count,
+		s->blocks_count, s->failures_count, s->marks_count, s->closes,
+		s->places_count, s->core_sets_count);
 	fprintf(file,
 		"slots_used=%" PRIu64 "\nslots_writing=%" PRIu64
 		"\nlanes_broken=%" PRIu64 "\nlanes_overrun=%" PRIu64
@@ -86,11 +107,13 @@ static void print_figure(
 		"figure entry=%u figure=%s alloc_objects=%" PRIu64
 		" alloc_bytes=%" PRIu64 " free_objects=%" PRIu64
 		" free_bytes=%" PRIu64 " live_objects=%" PRIu64
-		" live_bytes=%" PRIu64 " orphan_objects=%" PRIu64
-		" orphan_bytes=%" PRIu64 " peak_bytes=%" PRId64 "\n",
+		" live_bytes=%" PRIu64 " live_requested=%" PRIu64
+		" orphan_objects=%" PRIu64 " orphan_bytes=%" PRIu64
+		" orphan_requested=%" PRIu64 " peak_bytes=%" PRId64 "\n",
 		entry, figure_name(figure), f->alloc_objects, f->alloc_bytes,
 		f->free_objects, f->free_bytes, f->slot_objects, f->slot_bytes,
-		f->orphan_objects, f->orphan_bytes, f->peak_bytes);
+		f->slot_requested, f->orphan_objects, f->orphan_bytes,
+		f->orphan_requested, f->peak_bytes);
 }
 
 static void print_device(const struct segment *s, FILE *file, unsigned entry)
@@ -109,8 +132,13 @@ static void print_device(const struct segment *s, FILE *file, unsigned entry)
 	print_text(file, d->arch);
 	fprintf(file, " board=");
 	print_text(file, d->board);
-	fprintf(file, " dispatches=%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-		d->dispatches[0], d->dispatches[1], d->dispatches[2]);
+	fprintf(file,
+		" dispatches=%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		" failures=%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		",%" PRIu64 ",%" PRIu64 "\n",
+		d->dispatches[0], d->dispatches[1], d->dispatches[2],
+		d->failures[0], d->failures[1], d->failures[2], d->failures[3],
+		d->failures[4], d->failures[5]);
 	for (i = 0; i < SEGMENT_FIGURES; i++)
 		print_figure(s, file, entry, i);
 }
@@ -120,14 +148,17 @@ static void print_words(
 {
 	const char *name = segment_name(s, w->scope);
 
+	fputs("entries=", file);
+	print_members(file, w->members);
 	fprintf(file,
-		"entry=%u figure=%s id=%" PRIu64 " slot=%" PRIu32
-		" generation=%" PRIu64 " bytes=%" PRIu64 " size=%" PRIu64
-		" cores=%" PRIu32 " program=%" PRIu64 " w3=0x%" PRIx64
-		" w5=0x%" PRIx64 " flags=%u epoch=%u scope=",
-		w->device, figure_name(w->figure), w->id, w->slot,
-		w->generation, w->bytes, w->w[4], w->cores, w->program, w->w[3],
-		w->w[5], w->flags, w->epoch);
+		" place=%u alloc_place=%u figure=%s id=%" PRIu64
+		" slot=%" PRIu32 " generation=%" PRIu64 " bytes=%" PRIu64
+		" size=%" PRIu64 " banks=%" PRIu32 " cores=%" PRIu32
+		" core_set=%" PRIu32 " program=%" PRIu64 " w3=0x%" PRIx64
+		" w5=0x%" PRIx64 " flags=%u stamp=%u scope=",
+		w->place, w->alloc_place, figure_name(w->figure), w->id,
+		w->slot, w->generation, w->bytes, w->size, w->banks, w->cores,
+		w->core_set, w->program, w->w[3], w->w[5], w->flags, w->stamp);
 	print_text(file, name ? name : "?");
 	fputc('\n', file);
 }
@@ -149,23 +180,34 @@ static void print_lane(const struct segment *s, FILE *file, size_t number)
 	}
 }
 
+static void print_failure(FILE *file, const struct segment_failure *f)
+{
+	fprintf(file, "failure number=%" PRIu64 " entries=", f->number);
+	print_members(file, f->members);
+	fprintf(file, " figure=%s", figure_name(f->figure));
+	print_known(file, "bytes", f->bytes);
+	print_known(file, "bytes_per_bank", f->bytes_per_bank);
+	print_known(file, "free_per_bank", f->free_per_bank);
+	print_known(file, "largest_free_per_bank", f->largest_free_per_bank);
+	print_known(file, "program", f->program);
+	fprintf(file, " scope=%" PRIu32 "\n", f->scope);
+}
+
 static void print_texts(const struct segment *s, FILE *file)
 {
 	size_t i;
 
 	for (i = 0; i < s->names_len; i++) {
-		fprintf(file, "name id=%" PRIu32 " truncated=%d text=",
-			s->names[i].id, s->names[i].truncated);
+		fprintf(file,
+			"name id=%" PRIu32 " parent=%" PRIu32
+			" truncated=%d text=",
+			s->names[i].id, s->names[i].parent,
+			s->names[i].truncated);
 		print_text(file, s->names[i].text);
 		fputc('\n', file);
 	}
 	for (i = 0; i < s->failures_len; i++)
-		fprintf(file,
-			"failure number=%" PRIu64 " entry=%u figure=%s "
-			"size=%" PRIu64 " largest_free=%" PRIu64 "\n",
-			s->failures[i].number, s->failures[i].words.device,
-			figure_name(s->failures[i].words.figure),
-			s->failures[i].size, s->failures[i].largest_free);
+		print_failure(file, &s->failures[i]);
 	for (i = 0; i < s->marks_len; i++) {
 		fprintf(file,
 			"mark number=%" PRIu64 " text=", s->marks[i].number);
@@ -182,7 +224,10 @@ void segment_print(const struct segment *segment, FILE *file, bool with_records)
 	for (i = 0; i < SEGMENT_DEVICES; i++)
 		print_device(segment, file, (unsigned)i);
 	for (i = 0; i < segment->objects_len; i++) {
-		fprintf(file, "object orphan=%d ", segment->objects[i].orphan);
+		fprintf(file, "object orphan=%d orphans=",
+			segment->objects[i].orphan);
+		print_members(file, segment->objects[i].orphans);
+		fputc(' ', file);
 		print_words(segment, file, &segment->objects[i]);
 	}
 	print_texts(segment, file);

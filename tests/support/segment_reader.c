@@ -78,7 +78,9 @@ static int segment_parse(const struct segment_reading *r)
 		segment_parse_header,
 		segment_parse_directory,
 		segment_parse_devices,
+		segment_parse_places,
 		segment_parse_names,
+		segment_parse_core_sets,
 		segment_parse_slots,
 		segment_parse_lanes,
 		segment_parse_blocks,
@@ -106,6 +108,7 @@ static int segment_copy(struct segment *s, int fd)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	s->size = (size_t)st.st_size;
+	s->allocated = (uint64_t)st.st_blocks * 512;
 	s->bytes = segment_array(s->size, 1);
 	while (done < s->size) {
 		got = pread(fd, s->bytes + done, s->size - done, (off_t)done);
@@ -168,6 +171,7 @@ void segment_unref(struct segment **segment)
 	free(s->lanes);
 	free(s->objects);
 	free(s->names);
+	free(s->core_sets);
 	free(s->failures);
 	free(s->marks);
 	free(s->bytes);
@@ -204,21 +208,27 @@ const struct segment_words *segment_object(const struct segment *segment,
 	int entry, unsigned figure, uint64_t id, uint64_t program)
 {
 	bool is_kernel = figure >= SEGMENT_FIGURE_KERNEL;
+	const struct segment_words *orphan = NULL;
 	size_t i;
 
+	if (entry < 0 || entry >= SEGMENT_DEVICES)
+		return NULL;
 	for (i = 0; i < segment->objects_len; i++) {
 		const struct segment_words *o = &segment->objects[i];
 
-		if ((int)o->device != entry || o->id != id)
+		if (!(o->members >> entry & 1) || o->id != id)
 			continue;
 		if (is_kernel ? o->figure < SEGMENT_FIGURE_KERNEL :
 				o->figure != figure)
 			continue;
 		if (figure == SEGMENT_FIGURE_CB && o->program != program)
 			continue;
-		return o;
+		if (!(o->orphans >> entry & 1))
+			return o;
+		if (!orphan)
+			orphan = o;
 	}
-	return NULL;
+	return orphan;
 }
 
 const char *segment_name(const struct segment *segment, uint32_t id)
@@ -231,6 +241,41 @@ const char *segment_name(const struct segment *segment, uint32_t id)
 		if (segment->names[i].id == id)
 			return segment->names[i].text;
 	return NULL;
+}
+
+uint32_t segment_name_parent(const struct segment *segment, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < segment->names_len; i++)
+		if (segment->names[i].id == id)
+			return segment->names[i].parent;
+	return 0;
+}
+
+const struct segment_core_set *segment_core_set(
+	const struct segment *segment, uint32_t id)
+{
+	size_t i;
+
+	/* Their order is that of the ids, and mostly none is missing. */
+	if (id && id <= segment->core_sets_len &&
+		segment->core_sets[id - 1].id == id)
+		return &segment->core_sets[id - 1];
+	for (i = 0; i < segment->core_sets_len; i++)
+		if (segment->core_sets[i].id == id)
+			return &segment->core_sets[i];
+	return NULL;
+}
+
+unsigned segment_place(const struct segment *segment, uint64_t members)
+{
+	unsigned i;
+
+	for (i = 1; i < segment->places_count; i++)
+		if (segment->places[i] == members)
+			return i;
+	return 0;
 }
 
 size_t segment_records(const struct segment *segment, unsigned type)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the file of a process segment as docs/layout.md draws it. On purpose it
- * shares nothing with lib/: every offset below and in segment_reader.c was typed
- * from that page, so that writer and page cannot drift apart together.
+ * Reads the file of a process segment as docs/layout.md draws it. It shares nothing
+ * with lib/ on purpose: every offset was typed from that page, so that a mistake in
+ * the library is not repeated here.
  *
- * The file is copied with pread(2) once, then checked: the model holds nothing
- * that was not. Reading a process that is in a hook may find it half done and
- * then fails or shows it; read at rest, or after its end.
+ * The file is copied with pread(2) once, then checked: the model holds only checked
+ * values. A process that is inside a hook may be read half done; read at rest, or
+ * after its end.
  */
 #ifndef TEST_SEGMENT_READER_H
 #define TEST_SEGMENT_READER_H
@@ -25,7 +25,11 @@ enum {
 	SEGMENT_DEVICES = 64,
 	SEGMENT_LANES = 1024,
 	SEGMENT_LANE_RECORDS = 2048,
-	SEGMENT_OPERATION_RECORDS = 8,
+	SEGMENT_OPERATION_RECORDS = 2,
+	SEGMENT_PLACES = 16384,
+	SEGMENT_CORE_SETS = 4095,
+	SEGMENT_CORE_ROWS = 31,
+	SEGMENT_FAILURE_FIGURES = 6,
 	SEGMENT_FAILURES = 16,
 	SEGMENT_MARKS = 64,
 	SEGMENT_SLOT_NONE = 0xffffff,
@@ -42,16 +46,20 @@ enum segment_record_type {
 	SEGMENT_MARK = 7,
 	SEGMENT_DEVICE_OPEN = 8,
 	SEGMENT_DEVICE_CLOSE = 9,
-	SEGMENT_RECORD_TYPES = 10,
+	SEGMENT_SHRINK = 10,
+	SEGMENT_RECORD_TYPES = 11,
 };
 
 enum segment_flag {
 	SEGMENT_BORROWED = 1,
 	SEGMENT_IN_RING = 2,
 	SEGMENT_PERSISTENT = 4,
-	SEGMENT_NO_DEVICE = 8,
-	SEGMENT_UNCOUNTED = 16,
-	SEGMENT_REPLACED = 32,
+	SEGMENT_DATAFLOW = 8,
+	SEGMENT_SCRATCHPAD = 16,
+	SEGMENT_TRACE_STORAGE = 32,
+	SEGMENT_PER_CORE = 64,
+	SEGMENT_UNCOUNTED = 256,
+	SEGMENT_REPLACED = 512,
 };
 
 enum segment_slot_state {
@@ -65,20 +73,27 @@ struct segment_words {
 	uint64_t w[8];
 	uint64_t generation;
 	uint64_t id;      /* w2 */
-	uint64_t bytes;   /* of the object; other records: 0 */
+	uint64_t size;    /* w4 without the place of allocation */
+	uint64_t bytes;   /* used on each device; records about no object: 0 */
 	uint64_t program; /* w5 of a CB or kernel, else 0 */
+	uint64_t members; /* device entries of the place, a bit for each */
+	uint64_t orphans; /* the members on which a live slot is orphaned */
 	uint32_t slot;
 	uint32_t scope;
 	uint32_t stack;
 	uint32_t cores;
+	uint32_t core_set;
+	uint32_t banks; /* of a buffer, 0: unknown */
+	unsigned place;
+	unsigned alloc_place; /* of an object */
 	unsigned state;
-	unsigned epoch; /* low 16 bits */
-	unsigned device;
+	unsigned stamp;
+	unsigned device; /* the lowest member; SEGMENT_DEVICES: none */
 	unsigned figure;
 	unsigned flags;
-	unsigned type; /* in a slot: turn */
+	unsigned type; /* in a slot: rank */
 	unsigned lane; /* of a record */
-	bool orphan;   /* a live slot whose epoch is not its entry's */
+	bool orphan;   /* a live slot that is orphaned on all members */
 };
 
 struct segment_flow {
@@ -92,11 +107,13 @@ struct segment_flow {
 	int64_t folded;       /* summed over the blocks */
 	int64_t folded_total; /* the device entry's */
 	int64_t peak_bytes;
-	/* From the slots. */
-	uint64_t slot_objects; /* live and not orphaned */
+	/* From the slots: live and not orphaned on this device. */
+	uint64_t slot_objects;
 	uint64_t slot_bytes;
+	uint64_t slot_requested; /* buffers: requested bytes, others: bytes */
 	uint64_t orphan_objects;
 	uint64_t orphan_bytes;
+	uint64_t orphan_requested;
 };
 
 struct segment_device {
@@ -122,8 +139,13 @@ struct segment_device {
 	uint64_t trace_bytes;
 	uint64_t l1_base;
 	uint64_t l1_top;
+	uint64_t dram_banks;
+	uint64_t dram_bank_bytes;
+	uint64_t dram_base;
+	uint64_t l1_banks;
+	uint64_t gateway;
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[SEGMENT_FAILURE_FIGURES];
 	struct segment_flow figures[SEGMENT_FIGURES];
 };
 
@@ -142,17 +164,32 @@ struct segment_lane {
 struct segment_name {
 	uint32_t id;
 	uint32_t length;
+	uint32_t parent; /* name id, 0: none */
 	bool truncated;
 	char text[113];
 };
 
+struct segment_core_set {
+	uint32_t id;
+	uint32_t cores;
+	uint32_t rows[SEGMENT_CORE_ROWS];
+};
+
 struct segment_failure {
 	uint64_t number;
-	struct segment_words words; /* only w[1] and w[7] and what they say */
-	uint64_t size;
-	uint64_t largest_free;
+	uint64_t members; /* of the place */
+	unsigned place;
+	unsigned figure;
+	uint32_t scope;
 	uint64_t time;
 	uint64_t tid;
+	/* All ones: unknown. */
+	uint64_t bytes;
+	uint64_t bytes_per_bank;
+	uint64_t free_per_bank;
+	uint64_t largest_free_per_bank;
+	uint64_t program;
+	uint64_t stamp; /* closes at that moment */
 };
 
 struct segment_mark {
@@ -193,6 +230,9 @@ struct segment {
 	uint64_t blocks_count;
 	uint64_t failures_count;
 	uint64_t marks_count;
+	uint64_t closes;
+	uint64_t places_count; /* numbers from here on are unused */
+	uint64_t core_sets_count;
 	uint64_t lost_events_header[SEGMENT_REASONS];
 	uint64_t lost_bytes_header[SEGMENT_REASONS];
 
@@ -201,8 +241,8 @@ struct segment {
 	uint64_t lost_events[SEGMENT_REASONS];
 	uint64_t lost_bytes[SEGMENT_REASONS];
 
-	/* Extents by type 0-4, and those being made. */
-	uint64_t extents[5];
+	/* Extents by type 0-5, and those being made. */
+	uint64_t extents[6];
 	uint64_t extents_claimed;
 
 	uint64_t slots_len;     /* that the slot extents hold */
@@ -212,6 +252,7 @@ struct segment {
 	uint64_t lanes_overrun; /* history incomplete, given back included */
 
 	struct segment_device devices[SEGMENT_DEVICES];
+	uint64_t places[SEGMENT_PLACES]; /* masks of device entries */
 	size_t lanes_len;
 	struct segment_lane *lanes;
 	size_t objects_len; /* live slots, by slot number */
@@ -219,6 +260,8 @@ struct segment {
 	size_t names_len;
 	struct segment_name
 		*names; /* by id; one still in the making is absent */
+	size_t core_sets_len;
+	struct segment_core_set *core_sets; /* by id; the same */
 	size_t failures_len;
 	struct segment_failure *failures; /* oldest first */
 	size_t marks_len;
@@ -227,10 +270,12 @@ struct segment {
 	/* The copy itself. */
 	uint8_t *bytes;
 	size_t size;
+	uint64_t allocated;       /* memory behind it: holes have none */
 	uint64_t slots_off[8192]; /* by ordinal, 0: no such extent */
 	uint64_t rings_off[SEGMENT_LANES];
 	uint64_t blocks_off[8192];
 	uint64_t names_off[8192];
+	uint64_t core_sets_off[4];
 };
 
 /*
@@ -253,12 +298,25 @@ int segment_entry(const struct segment *segment, uint32_t logical);
 bool segment_slot(const struct segment *segment, uint32_t number,
 	struct segment_words *ret_slot);
 
-/* The live object of that key, or NULL; `program` counts for CBs only. */
+/*
+ * The live object on that device entry, the one that is not orphaned there first, or
+ * NULL; `program` counts for CBs only.
+ */
 const struct segment_words *segment_object(const struct segment *segment,
 	int entry, unsigned figure, uint64_t id, uint64_t program);
 
 /* The text of a name, "" for id 0, NULL if there is none. */
 const char *segment_name(const struct segment *segment, uint32_t id);
+
+/* The id of the scope around a name; 0: none, or no such name. */
+uint32_t segment_name_parent(const struct segment *segment, uint32_t id);
+
+/* NULL if there is none. */
+const struct segment_core_set *segment_core_set(
+	const struct segment *segment, uint32_t id);
+
+/* The number of the place with exactly these members, or 0. */
+unsigned segment_place(const struct segment *segment, uint64_t members);
 
 /* The records of that type still in the rings, all lanes together. */
 size_t segment_records(const struct segment *segment, unsigned type);
@@ -276,9 +334,9 @@ int segment_check_at_rest(
 	const struct segment *segment, char *why, size_t why_size);
 
 /*
- * The same for a process that was killed: one half-done operation per lane that
- * has intent != tail, which may have changed as many slots as it was to have
- * records, or two of one key, and keys live twice where a replacement was under way.
+ * The same for a process that was killed: each lane with intent != tail may have one
+ * half-done operation, which changed up to two slots, on each of their devices, and
+ * left a key live twice.
  */
 int segment_check_killed(
 	const struct segment *segment, char *why, size_t why_size);

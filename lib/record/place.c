@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+#include "record/place.h"
+
+#include <string.h>
+
+#include "record/device.h"
+#include "record/index.h"
+#include "record/segment.h"
+
+#define MESHES_PER_CHUNK 256u
+#define SHRUNK_PLACES_MAX (TTM_PLACES_MAX / 2)
+
+struct mesh {
+	uint32_t devices_len; /* 0: none, or ended */
+	uint32_t devices[TTM_DEVICES_MAX];
+};
+
+/* Not of the process: handles outlive it. */
+static uint64_t meshes_len;
+static void *mesh_chunks[TTM_MESHES_MAX / MESHES_PER_CHUNK];
+
+/* -- places ---------------------------------------------------------------------- */
+
+static void places_len_raise(struct ttm_process *process, uint64_t len)
+{
+	uint64_t *word = &process->header->live.places_len;
+	uint64_t seen;
+
+	while ((seen = ttm_load(word)) < len) /* relaxed: the CAS decides */
+		ttm_cas(word, seen, len);
+}
+
+static void place_set(
+	struct ttm_process *process, unsigned place, uint64_t members)
+{
+	struct ttm_place *own = &process->places[place];
+
+	/* relaxed: the caller hands the number on; others store the same */
+	ttm_store32(&own->part,
+		(unsigned)__builtin_ctzll(members) % TTM_INDEX_PARTS);
+	ttm_store(&own->members, members);
+}
+
+unsigned ttm_place_of(
+	struct ttm_process *process, uint64_t members, bool shrink)
+{
+	uint64_t *words = process->place_words, seen;
+	unsigned max = shrink ? SHRUNK_PLACES_MAX : TTM_PLACES_MAX, place;
+
+	/* A single device always finds room. */
+	if (members & (members - 1))
+		max -= TTM_DEVICES_MAX;
+	/* Numbers are taken in order: two threads with one set meet. */
+	for (place = 1; place < max; place++) {
+		if (place >= ttm_load(&process->header->live.places_len) &&
+			!ttm_table_prepare(process,
+				TTM_PLACES_OFF + 8ull * place, 8))
+			return 0;
+		seen = ttm_load(&words[place]); /* relaxed: stored once */
+		if (seen == 0) {
+			places_len_raise(process, place + 1);
+			/* pairs(place): full, with the aggregator's read of places:
+			 * a slot that names it comes later */
+			if (ttm_cas(&words[place], 0, members))
+				seen = members;
+			else
+				seen = ttm_load(&words[place]);
+			TTM_TESTPOINT("place made");
+		}
+		if (seen == members) {
+			place_set(process, place, members);
+			return place;
+		}
+	}
+	return 0;
+}
+
+void ttm_place_hold(struct ttm_process *process, unsigned place)
+{
+	uint64_t at = ttm_fetch_add(&process->held_len, 1);
+
+	/* Two threads may both list it: at most once each. */
+	if (at < TTM_HELD_MAX)
+		ttm_store32_release(&process->held[at], place);
+	/* pairs(held): release, with ttm_place_use: it is in the list */
+	ttm_store32_release(&process->places[place].held, 1);
+}
+
+unsigned ttm_overlap_next(
+	const struct ttm_process *process, struct ttm_overlap *overlap)
+{
+	/* relaxed: a place that is listed later holds what came later */
+	uint64_t len = ttm_load(&process->held_len);
+	unsigned place;
+
+	while (overlap->next < len && overlap->next < TTM_HELD_MAX) {
+		/* pairs(held): acquire, with ttm_place_hold */
+		place = ttm_load32_acquire(&process->held[overlap->next++]);
+		if (place && place != overlap->except &&
+			(ttm_place_members(process, place) & overlap->members))
+			return place;
+	}
+	return 0;
+}
+
+TTM_COLD bool ttm_place_is_alone_slow(
+	struct ttm_process *process, unsigned place)
+{
+	uint64_t len = ttm_load(&process->held_len); /* relaxed: see the caller */
+	struct ttm_overlap overlap;
+
+	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
+	if (ttm_overlap_next(process, &overlap))
+		return false;
+	ttm_store(&process->places[place].alone, len + 1);
+	return true;
+}
+
+/* -- meshes ---------------------------------------------------------------------- */
+
+static struct mesh *mesh_at(uint64_t number, bool make)
+{
+	void **place = &mesh_chunks[number / MESHES_PER_CHUNK];
+	size_t size = MESHES_PER_CHUNK * sizeof(struct mesh);
+	struct mesh *chunk;
+
+	if (number >= TTM_MESHES_MAX)
+		return NULL;
+	chunk = ttm_pointer_load(place);
+	if (!chunk && make) {
+		chunk = ttm_private_memory(size);
+		if (chunk && !ttm_pointer_set_once(place, chunk))
+			ttm_private_memory_drop(chunk, size);
+		chunk = ttm_pointer_load(place);
+	}
+	return chunk ? &chunk[number % MESHES_PER_CHUNK] : NULL;
+}
+
+uint32_t ttm_mesh_make(const uint32_t *devices, size_t devices_len)
+{
+	uint64_t number = ttm_fetch_add(&meshes_len, 1);
+	struct mesh *mesh = mesh_at(number, true);
+
+	if (!mesh)
+		return UINT32_MAX;
+	memcpy(mesh->devices, devices, devices_len * sizeof(*devices));
+	/* pairs(mesh): release, with mesh_where: the devices are there */
+	ttm_store32_release(&mesh->devices_len, (uint32_t)devices_len);
+	return TTM_MESH_BIT | (uint32_t)number;
+}
+
+bool ttm_mesh_end(struct ttm_process *process, uint32_t handle)
+{
+	uint32_t number = handle & ~TTM_MESH_BIT;
+	struct mesh *mesh = handle & TTM_MESH_BIT ? mesh_at(number, false) :
+						    NULL;
+
+	if (!mesh || !ttm_load32(&mesh->devices_len))
+		return false;
+	/* relaxed: an event at the same time may come before it */
+	ttm_store32(&mesh->devices_len, 0);
+	ttm_store32(&process->mesh_places[number], 0);
+	return true;
+}
+
+void ttm_meshes_forget(struct ttm_process *process)
+{
+	uint64_t number, len = ttm_load(&meshes_len); /* relaxed: see below */
+
+	/* relaxed: an event on a mesh at the same time is the caller's race */
+	for (number = 0; number < len && number < TTM_MESHES_MAX; number++)
+		ttm_store32(&process->mesh_places[number], 0);
+}
+
+/* -- device arguments --------------------------------------------------------------- */
+
+static bool device_where(struct ttm_process *process, uint32_t device,
+	bool make, struct ttm_where *ret_where, enum ttmem_anomaly *ret_reason)
+{
+	unsigned entry;
+
+	if (!ttm_device_entry(process, device, make, &entry)) {
+		*ret_reason = make ? TTMEM_ANOMALY_TOO_MANY_DEVICES :
+				     TTMEM_ANOMALY_FREE_UNKNOWN;
+		return false;
+	}
+	ret_where->members = 1ull << entry;
+	ret_where->place = ttm_place_of(process, 1ull << entry, false);
+	/* relaxed: see ttm_where_known */
+	if (device < TTM_DEVICES_MAX)
+		ttm_store32(&process->device_places[device], ret_where->place);
+	return true;
+}
+
+static bool mesh_where(struct ttm_process *process, uint32_t handle, bool make,
+	struct ttm_where *ret_where, enum ttmem_anomaly *ret_reason)
+{
+	uint32_t number = handle & ~TTM_MESH_BIT, len, i;
+	const struct mesh *mesh = mesh_at(number, false);
+	struct ttm_where one, all = { 0, 0 };
+
+	*ret_reason = TTMEM_ANOMALY_BAD_DEVICE;
+	/* pairs(mesh): acquire, with ttm_mesh_make */
+	len = mesh ? ttm_load32_acquire(&mesh->devices_len) : 0;
+	for (i = 0; i < len; i++) {
+		if (device_where(process, mesh->devices[i], make, &one,
+			    ret_reason))
+			all.members |= one.members;
+		else if (make)
+			return false;
+	}
+	if (!all.members)
+		return false;
+	all.place = ttm_place_of(process, all.members, false);
+	/* relaxed: see ttm_where_known. Not if a member is still to come. */
+	if (make)
+		ttm_store32(&process->mesh_places[number], all.place);
+	*ret_where = all;
+	return true;
+}
+
+TTM_COLD bool ttm_where_slow(struct ttm_process *process, uint32_t device,
+	bool make, struct ttm_where *ret_where, enum ttmem_anomaly *ret_reason)
+{
+	if (device & TTM_MESH_BIT)
+		return mesh_where(
+			process, device, make, ret_where, ret_reason);
+	return device_where(process, device, make, ret_where, ret_reason);
+}
