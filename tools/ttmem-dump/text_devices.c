@@ -3,7 +3,9 @@
 /* Each chip: what is where, against what there is. */
 #include "render.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cell.h"
@@ -232,15 +234,17 @@ static int device_print(const struct dump_report *report, size_t index)
 int dump_text_devices(const struct dump_report *report)
 {
 	size_t len = ttmem_snapshot_devices_len(report->snapshot), i;
+	uint64_t *sorted = dump_devices_sorted(report->snapshot);
 	bool some = false;
-	int r = 0;
+	int r = sorted ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
-		if (!dump_selection_has_device(&report->selection, i))
+		if (!dump_selection_has_device(&report->selection, sorted[i]))
 			continue;
 		some = true;
-		r = device_print(report, i);
+		r = device_print(report, sorted[i]);
 	}
+	free(sorted);
 	if (!some)
 		dump_title(report, "No device%s.",
 			len ? " of those asked for" :
