@@ -45,7 +45,7 @@ static bool pci_parse(const char *text, uint64_t *ret_address)
 	return true;
 }
 
-/* The last digits of a unique id; as many as there are count. */
+/* Parses the last digits of a unique id; leading zeros count, too. */
 static bool chip_end_parse(
 	const char *text, struct ttm_device_selector *ret_selector)
 {
@@ -103,7 +103,7 @@ static bool is_between(
 		value <= selector->last;
 }
 
-/* Whether the driver has a device of that number. */
+/* Returns whether the driver has a device of that number. */
 static bool is_number(const struct ttmem_snapshot *snapshot, uint64_t value)
 {
 	size_t len = ttmem_snapshot_telemetry_len(snapshot), i;
@@ -126,7 +126,7 @@ static uint64_t driver_number(
 	return TTMEM_UNKNOWN;
 }
 
-/* Whether a process calls it so. */
+/* Returns whether a process has the device under such a logical id. */
 static bool is_logical(const struct ttm_device_selector *selector,
 	const struct ttmem_snapshot *snapshot, uint64_t index)
 {
@@ -168,7 +168,7 @@ bool ttm_device_fits(const struct ttm_device_selector *selector,
 	return false;
 }
 
-/* Of all devices no other has this logical id, nor the driver this number. */
+/* Returns whether its logical id is neither another device's nor a driver's number. */
 static bool logical_is_unique(
 	const struct ttmem_snapshot *snapshot, uint64_t index)
 {
@@ -192,7 +192,7 @@ uint64_t ttm_device_number(
 	return number;
 }
 
-/* How many of its last hexadecimal digits no other device has. */
+/* Returns how many last hexadecimal digits of its unique id no other device has. */
 static unsigned chip_digits(
 	const struct ttmem_snapshot *snapshot, uint64_t index)
 {

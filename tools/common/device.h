@@ -24,7 +24,7 @@ enum ttm_device_by {
 	TTM_DEVICE_BY_PCI = 5,      /* "pci:0000:01:00.0", "01:00.0" */
 };
 
-/* What --device asks for. */
+/* A value of --device. */
 struct ttm_device_selector {
 	enum ttm_device_by by;
 	uint64_t first;
