@@ -387,14 +387,20 @@ def check_settings_that_make_no_sense(place):
     """They are told, and nothing else comes of them."""
     folder = f'{place.files}/config/ttmem'
     os.makedirs(folder)
-    for text in ('nonsense\n', 'vi = perhaps\n', '=\n\n\n#x\n', 'x' * 100000,
-                 '\x1b[2J = yes\n'):
+
+    def write(text):
         with open(f'{folder}/top.conf', 'w', encoding='utf-8') as file:
             file.write(text)
+    for text in ('nonsense\n', 'vi = perhaps\n', '=\n\n\n#x\n', 'x' * 10000,
+                 '\x1b[2J = yes\n'):
+        write(text)
         with small(place) as top:
             tops.is_whole(top.still())
             top.keys('q')
             serve.expect('status', top.status(), 0)
+    write('x' * 100000)
+    tops.has(tops.run(place, '--once', status=2).stderr,
+             f'{folder}/top.conf: not a configuration file: the line is too long')
 
 
 def check_settings_that_cannot_be_kept(place):

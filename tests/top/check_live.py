@@ -45,6 +45,31 @@ def check_it_follows(place):
         serve.expect('status', top.status(), 0)
 
 
+def check_names_of_devices(place):
+    """Two chips that two processes call 0: no text is cut to that of another."""
+    place.serve()
+    loads = [place.run(f'open 0 chip={chip}\nalloc 0 dram 1 0 1M\nsync\n')
+             for chip in ('0x7700000400123451', '0x7700000400223451',
+                          '0x7700000400000042')]
+    wanted = ['..123451', '..2', '..223451']
+    place.sees('them', lambda s: serve.expect('devices', len(s['devices']), 3))
+    text = tops.run(place, '--once').stdout
+    serve.expect('devices', sorted(re.findall(r'^ *(\.\.\w+) ', text, re.M)),
+                 wanted)
+    text = tops.run(place, '--once', '--view', 'processes').stdout
+    serve.expect('of processes', [re.search(
+        rf'^ *{load.pid} .* (\.\.\w+) ', text, re.M)[1] for load in loads],
+        ['..123451', '..223451', '..2'])
+    for name in wanted:
+        tops.has(tops.run(place, '--once', '--device', name).stdout,
+                 f'\nDevice {name}')
+    with live(place, size=(132, 43)) as top:
+        tops.first(top)
+        top.shows(*wanted)
+        top.keys('q')
+        serve.expect('status', top.status(), 0)
+
+
 def check_killed_and_restarted(place):
     """A banner while ttmemd is gone; all is well when it is back."""
     server = place.serve()
@@ -304,7 +329,8 @@ def check_the_stream_ends(place):
 
 if __name__ == '__main__':
     sys.exit(tops.run_all(__doc__, [
-        check_it_follows, check_killed_and_restarted, check_stopped,
+        check_it_follows, check_names_of_devices, check_killed_and_restarted,
+        check_stopped,
         check_started_before_ttmemd, check_untracked_holder,
         check_quiet_frames, check_hostile_names,
         check_no_room, check_kill_asks, check_readonly_kills_nobody,

@@ -55,19 +55,18 @@ static void record_write(
 	app->record = NULL;
 }
 
-/* Once it is there; the first one if several have that number. */
+/* Once it is there; the first one if several fit. */
 static void device_choose(struct top_app *app)
 {
-	enum ttm_device_by by;
-	uint64_t wanted;
+	struct ttm_device_selector wanted;
 	size_t i;
 
-	if (!ttm_device_parse(app->options.device, &by, &wanted))
+	if (!ttm_device_parse(app->options.device, &wanted))
 		return;
 	for (i = 0; i < app->model.devices.len; i++) {
 		const struct top_device *d = &app->model.devices.list[i];
 
-		if (ttm_device_value(d->row, by) != wanted)
+		if (!ttm_device_fits(&wanted, app->model.snapshot, d->index))
 			continue;
 		app->state.device = d->id;
 		app->options.device = NULL;
