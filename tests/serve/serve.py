@@ -50,6 +50,16 @@ def pids_of(snapshot):
     return sorted(p['pid'] or 0 for p in snapshot['processes'])
 
 
+def nameless(snapshot, state, objects):
+    """The only process: ttmemd cannot confirm its pid, and publishes none."""
+    expect('processes', len(snapshot['processes']), 1)
+    process = snapshot['processes'][0]
+    expect('the process', (process['state'], process['objects']),
+           (state, objects))
+    expect('what could be signalled', [process[key] for key in (
+        'pid', 'pid_namespace', 'start_time')], [None] * 3)
+
+
 def wait_for(what, attempt, seconds=PATIENCE_S, pause=PAUSE_S):
     """Repeats `attempt` until it raises no error; returns what it returns.
 

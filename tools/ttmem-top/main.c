@@ -114,7 +114,10 @@ static void locale_begin(struct top_app *app)
 		strcmp(codeset, "utf8") == 0;
 }
 
-/* Where there is no file, or it may not be read, nothing is set. */
+/*
+ * Without a file, or with one that may not be read, nothing is set. What is not a text
+ * file is refused: F2 would replace it.
+ */
 static void config_read(struct top_app *app)
 {
 	const struct top_options *options = &app->options;
@@ -132,8 +135,9 @@ static void config_read(struct top_app *app)
 	r = top_config_read(app->config, &app->state);
 	if (r != -EFBIG && r != -EILSEQ)
 		return;
-	ttm_error("%s: not a configuration file: %s", app->config,
-		ttm_line_error(r));
+	ttm_error("%s: not a configuration file: %s; name another with "
+		  "--config, or use --no-config",
+		app->config, ttm_line_error(r));
 	exit(TTM_EXIT_USAGE);
 }
 
