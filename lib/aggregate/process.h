@@ -32,7 +32,7 @@ struct ttm_timescale {
 /* What the counters of all lanes say about a device entry. */
 struct ttm_flows {
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[6]; /* by figure, up to the CBs */
 	struct {
 		uint64_t alloc_objects;
 		uint64_t alloc_bytes;
