@@ -25,9 +25,12 @@ import sys
 import tempfile
 
 HOOKS = ('alloc_small', 'free_small', 'alloc_large', 'free_large',
-         'cb_alloc', 'cb_replace', 'cb_free', 'kernel_load',
-         'kernel_dispatch', 'kernel_unload', 'program_destroy',
-         'scope_push_pop', 'mesh8_alloc', 'mesh8_free', 'disabled')
+         'alloc_banked', 'cb_alloc', 'cb_alloc_core_set', 'cb_replace',
+         'cb_free', 'kernel_load', 'kernel_dispatch', 'kernel_unload',
+         'program_destroy', 'scope_push_pop', 'mesh1_alloc_2k',
+         'mesh1_free_2k', 'mesh8_alloc_2k', 'mesh8_free_2k',
+         'mesh8_cb_replace', 'mesh8_program_destroy', 'mesh32_alloc_2k',
+         'mesh32_free_2k', 'mesh32_alloc_1m', 'mesh32_free_1m', 'disabled')
 LIVE = 1000
 BATCHES = 50
 # Differences this small are one instruction here or there, whatever the slack.

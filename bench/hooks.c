@@ -7,15 +7,18 @@
 
 #include <ttmem/ttmem.h>
 
-#define SMALL 512u       /* a batch of them folds no total */
-#define LARGE (1u << 20) /* each one does */
+#define SMALL 512u /* a batch of them folds no total */
+#define SMALL_ON_MESH 2048u
+#define LARGE (1u << 20)
 #define CORES 64u
 #define PROGRAM_CBS 8u
-#define MESH_LEN 8u
+#define BANKS 12u
+#define SIDES 2u
+#define MESH_MAX 32u
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-static uint32_t meshes[2];
+static uint32_t meshes[SIDES];
 
 /* -- what objects are ------------------------------------------------------ */
 
@@ -24,6 +27,22 @@ static ALWAYS_INLINE void buffer_make(
 {
 	ttmem_alloc(side->device, (enum ttmem_kind)side->hook->kind, id,
 		id << 12, side->hook->size);
+}
+
+/* As an allocator knows it that reserves the same on each bank. */
+static ALWAYS_INLINE void banked_make(
+	const struct bench_side *side, uint64_t id)
+{
+	struct ttmem_buffer buffer;
+
+	ttmem_buffer_init(
+		&buffer, side->device, (enum ttmem_kind)side->hook->kind);
+	buffer.id = id;
+	buffer.address = id << 12;
+	buffer.bytes = side->hook->size;
+	buffer.bytes_per_bank = side->hook->size / 8;
+	buffer.banks = BANKS;
+	ttmem_buffer_alloc(&buffer);
 }
 
 static ALWAYS_INLINE void buffer_drop(
@@ -53,7 +72,7 @@ static ALWAYS_INLINE uint64_t cb_id(const struct bench_side *side, uint64_t id)
 static ALWAYS_INLINE void cb_make(const struct bench_side *side, uint64_t id)
 {
 	ttmem_cb_alloc(side->device, cb_program(side, id), cb_id(side, id),
-		id << 12, side->hook->size, CORES, 0);
+		id << 12, side->hook->size, side->cores, 0);
 }
 
 static ALWAYS_INLINE void cb_drop(const struct bench_side *side, uint64_t id)
@@ -66,7 +85,7 @@ static ALWAYS_INLINE void mixed_cb_make(
 	const struct bench_side *side, uint64_t id)
 {
 	ttmem_cb_alloc(side->device, id / PROGRAM_CBS, id % PROGRAM_CBS,
-		id << 12, side->hook->size, CORES, 0);
+		id << 12, side->hook->size, side->cores, 0);
 }
 
 static ALWAYS_INLINE void mixed_cb_drop(
@@ -79,7 +98,7 @@ static ALWAYS_INLINE void kernel_make(
 	const struct bench_side *side, uint64_t id)
 {
 	ttmem_kernel_load(side->device, id, TTMEM_KERNEL_APPLICATION,
-		side->hook->size, CORES, 0);
+		side->hook->size, side->cores, 0);
 }
 
 static ALWAYS_INLINE void kernel_drop(
@@ -94,7 +113,7 @@ static void program_make(const struct bench_side *side, uint64_t id)
 
 	for (cb = 0; cb < PROGRAM_CBS; cb++)
 		ttmem_cb_alloc(side->device, id, cb, cb << 12, side->hook->size,
-			CORES, 0);
+			side->cores, 0);
 	kernel_make(side, id);
 }
 
@@ -116,11 +135,10 @@ static const struct bench_class buffers = {
 	.objects = 1,
 };
 
-static const struct bench_class mesh_buffers = {
-	.make = buffer_make,
+static const struct bench_class banked_buffers = {
+	.make = banked_make,
 	.drop = buffer_drop,
-	.objects = MESH_LEN,
-	.is_mesh = true,
+	.objects = 1,
 };
 
 static const struct bench_class cbs = {
@@ -171,6 +189,11 @@ static ALWAYS_INLINE void each(
 static void run_buffer_make(struct bench_side *side)
 {
 	each(side, side->fresh, buffer_make);
+}
+
+static void run_banked_make(struct bench_side *side)
+{
+	each(side, side->fresh, banked_make);
 }
 
 static void run_buffer_drop(struct bench_side *side)
@@ -288,11 +311,26 @@ static void run_usage(struct bench_side *side)
 		.verb = verb_, .run = run_, .kind = kind_, .size = size_,      \
 		.batch_len = 32, .calls = 2, .records = 2,                     \
 	}
-#define MESH(name_, text_, verb_, run_)                                        \
+/* One object on so many devices, in one call. */
+#define MESH(name_, text_, verb_, run_, mesh_, size_)                          \
 	{                                                                      \
-		.name = name_, .text = text_, .class = &mesh_buffers,          \
-		.verb = verb_, .run = run_, .kind = TTMEM_DRAM, .size = SMALL, \
-		.batch_len = 16, .calls = 1, .records = MESH_LEN,              \
+		.name = name_, .text = text_, .class = &buffers,               \
+		.verb = verb_, .run = run_, .kind = TTMEM_DRAM, .size = size_, \
+		.mesh = mesh_, .batch_len = 16, .calls = 1, .records = 1,      \
+	}
+#define PROGRAM_END(name_, text_, mesh_)                                       \
+	{                                                                      \
+		.name = name_, .text = text_, .class = &programs,              \
+		.verb = BENCH_DROP, .run = run_program_drop,                   \
+		.size = SMALL / CORES, .mesh = mesh_, .batch_len = 8,          \
+		.calls = 1, .records = PROGRAM_CBS + 1,                        \
+	}
+#define MESH_CB(name_, text_, mesh_)                                           \
+	{                                                                      \
+		.name = name_, .text = text_, .class = &cbs,                   \
+		.verb = BENCH_KEEP, .run = run_cb_again,                       \
+		.size = SMALL / CORES, .mesh = mesh_, .batch_len = 16,         \
+		.calls = 1, .records = 2,                                      \
 	}
 #define ON_CORES(name_, text_, class_, verb_, run_, size_, records_)           \
 	{                                                                      \
@@ -305,12 +343,24 @@ static void run_usage(struct bench_side *side)
 const struct bench_hook bench_hooks[] = {
 	BUFFER("alloc_small", "a DRAM buffer of 512 bytes is allocated",
 		BENCH_MAKE, run_buffer_make, TTMEM_DRAM, SMALL),
-	BUFFER("alloc_large", "the same, 1 MiB: moves the device's total",
-		BENCH_MAKE, run_buffer_make, TTMEM_DRAM, LARGE),
+	BUFFER("alloc_large", "the same, 1 MiB", BENCH_MAKE, run_buffer_make,
+		TTMEM_DRAM, LARGE),
 	BUFFER("free_small", "and freed", BENCH_DROP, run_buffer_drop,
 		TTMEM_DRAM, SMALL),
 	BUFFER("free_large", "and freed", BENCH_DROP, run_buffer_drop,
 		TTMEM_DRAM, LARGE),
+	{
+		.name = "alloc_banked",
+		.text = "512 bytes with bank figures",
+		.class = &banked_buffers,
+		.verb = BENCH_MAKE,
+		.run = run_banked_make,
+		.kind = TTMEM_DRAM,
+		.size = SMALL,
+		.batch_len = 64,
+		.calls = 1,
+		.records = 1,
+	},
 	BUFFER_PAIR("alloc_free_pair", "one allocated, another freed, DRAM",
 		BENCH_PAIR, run_buffer_pair, TTMEM_DRAM, SMALL),
 	BUFFER_PAIR("alloc_free_pair_large", "the same, 1 MiB", BENCH_PAIR,
@@ -328,6 +378,18 @@ const struct bench_hook bench_hooks[] = {
 		BENCH_KEEP, run_buffer_brief, TTMEM_DRAM, SMALL),
 	ON_CORES("cb_alloc", "a CB of 8 bytes on 64 cores", &cbs, BENCH_MAKE,
 		run_cb_make, SMALL / CORES, 1),
+	{
+		.name = "cb_alloc_core_set",
+		.text = "the same on a core set",
+		.class = &cbs,
+		.verb = BENCH_MAKE,
+		.run = run_cb_make,
+		.size = SMALL / CORES,
+		.core_set = true,
+		.batch_len = 64,
+		.calls = 1,
+		.records = 1,
+	},
 	ON_CORES("cb_replace", "a live CB is allocated again", &cbs, BENCH_KEEP,
 		run_cb_again, SMALL / CORES, 2),
 	ON_CORES("cb_free", "and freed", &cbs, BENCH_DROP, run_cb_drop,
@@ -344,17 +406,9 @@ const struct bench_hook bench_hooks[] = {
 		run_kernel_again, SMALL / CORES, 1),
 	ON_CORES("kernel_unload", "and unloaded", &kernels, BENCH_DROP,
 		run_kernel_drop, SMALL / CORES, 1),
-	{
-		.name = "program_destroy",
-		.text = "a program with a kernel and 8 CBs",
-		.class = &programs,
-		.verb = BENCH_DROP,
-		.run = run_program_drop,
-		.size = SMALL / CORES,
-		.batch_len = 8,
-		.calls = 1,
-		.records = PROGRAM_CBS + 1,
-	},
+	PROGRAM_END("program_destroy", "a program with a kernel and 8 CBs", 0),
+	PROGRAM_END("mesh8_program_destroy", "the same on eight devices", 8),
+	PROGRAM_END("mesh32_program_destroy", "the same on 32 devices", 32),
 	{
 		.name = "scope_push_pop",
 		.text = "a scope, four names in turn (floor: two events)",
@@ -366,9 +420,32 @@ const struct bench_hook bench_hooks[] = {
 		.calls = 2,
 		.records = 2,
 	},
-	MESH("mesh8_alloc", "512 bytes on each of eight devices", BENCH_MAKE,
-		run_buffer_make),
-	MESH("mesh8_free", "and freed", BENCH_DROP, run_buffer_drop),
+	MESH("mesh1_alloc_2k", "2 KiB of DRAM on a mesh of one device",
+		BENCH_MAKE, run_buffer_make, 1, SMALL_ON_MESH),
+	MESH("mesh1_free_2k", "and freed", BENCH_DROP, run_buffer_drop, 1,
+		SMALL_ON_MESH),
+	MESH("mesh1_alloc_1m", "the same, 1 MiB", BENCH_MAKE, run_buffer_make,
+		1, LARGE),
+	MESH("mesh1_free_1m", "and freed", BENCH_DROP, run_buffer_drop, 1,
+		LARGE),
+	MESH("mesh8_alloc_2k", "2 KiB on each of eight devices", BENCH_MAKE,
+		run_buffer_make, 8, SMALL_ON_MESH),
+	MESH("mesh8_free_2k", "and freed", BENCH_DROP, run_buffer_drop, 8,
+		SMALL_ON_MESH),
+	MESH("mesh8_alloc_1m", "the same, 1 MiB", BENCH_MAKE, run_buffer_make,
+		8, LARGE),
+	MESH("mesh8_free_1m", "and freed", BENCH_DROP, run_buffer_drop, 8,
+		LARGE),
+	MESH("mesh32_alloc_2k", "2 KiB on each of 32 devices", BENCH_MAKE,
+		run_buffer_make, 32, SMALL_ON_MESH),
+	MESH("mesh32_free_2k", "and freed", BENCH_DROP, run_buffer_drop, 32,
+		SMALL_ON_MESH),
+	MESH("mesh32_alloc_1m", "the same, 1 MiB", BENCH_MAKE, run_buffer_make,
+		32, LARGE),
+	MESH("mesh32_free_1m", "and freed", BENCH_DROP, run_buffer_drop, 32,
+		LARGE),
+	MESH_CB("mesh8_cb_replace", "a live CB of eight devices, again", 8),
+	MESH_CB("mesh32_cb_replace", "a live CB of 32 devices, again", 32),
 	{
 		.name = "usage",
 		.text = "ttmem_usage of one device (floor: one event)",
@@ -474,7 +551,8 @@ void bench_after(struct bench_side *side)
 
 int bench_start(const struct bench_hook *hook)
 {
-	uint32_t devices[2 * MESH_LEN], i;
+	unsigned each_side = hook->mesh ? hook->mesh : 1, side;
+	uint32_t devices[SIDES * MESH_MAX], i;
 	struct ttmem_device_info info;
 	int r;
 
@@ -485,25 +563,28 @@ int bench_start(const struct bench_hook *hook)
 	r = ttmem_start(NULL);
 	if (r < 0)
 		return r;
-	for (i = 0; i < 2 * MESH_LEN; i++) {
+	for (i = 0; i < SIDES * each_side; i++) {
 		devices[i] = i;
 		ttmem_device_info_init(&info, i);
 		info.chip_id = i;
 		ttmem_device_open(&info);
 	}
-	meshes[0] = ttmem_mesh_open(devices, MESH_LEN);
-	meshes[1] = ttmem_mesh_open(devices + MESH_LEN, MESH_LEN);
+	for (side = 0; side < SIDES && hook->mesh; side++)
+		meshes[side] = ttmem_mesh_open(
+			devices + side * hook->mesh, hook->mesh);
 	return 0;
 }
 
 uint32_t bench_device(const struct bench_hook *hook, unsigned number)
 {
-	return hook->class->is_mesh ? meshes[number] : number;
+	return hook->mesh ? meshes[number] : number;
 }
 
 int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
 	unsigned number, unsigned sides, uint32_t device, size_t objects)
 {
+	/* CORES of them. */
+	static const struct ttmem_core_range square = { 0, 0, 7, 7 };
 	size_t i, len = objects / hook->class->objects;
 
 	if (len < 2 * hook->batch_len)
@@ -513,6 +594,7 @@ int bench_side_fill(struct bench_side *side, const struct bench_hook *hook,
 		return -ENOMEM;
 	side->hook = hook;
 	side->device = device;
+	side->cores = hook->core_set ? ttmem_core_set(&square, 1) : CORES;
 	side->ids_len = len;
 	side->next_id = number;
 	side->sides = sides;

@@ -19,6 +19,7 @@ struct bench_hook;
 struct bench_side {
 	const struct bench_hook *hook;
 	uint32_t device; /* or the handle of a mesh */
+	uint32_t cores;  /* a count, or the handle of a core set */
 	uint64_t *ids;   /* live; a batch works on the first few */
 	size_t ids_len;
 	uint64_t next_id;
@@ -41,7 +42,6 @@ struct bench_class {
 	void (*drop)(const struct bench_side *side, uint64_t id);
 	unsigned objects; /* of the library, for one of ours */
 	bool keeps_ids;   /* what is freed comes back under its id */
-	bool is_mesh;
 };
 
 struct bench_hook {
@@ -52,6 +52,9 @@ struct bench_hook {
 	void (*run)(struct bench_side *side);
 	uint32_t kind; /* enum ttmem_kind */
 	uint64_t size;
+	unsigned
+		mesh; /* devices of the mesh that objects are on; 0: a device */
+	bool core_set; /* CBs and kernels are on a core set, not on a count */
 	unsigned batch_len; /* operations */
 	unsigned calls;     /* of hooks, in one operation */
 	unsigned records;   /* 64 bytes each, in one operation */
@@ -65,8 +68,8 @@ extern const size_t bench_hooks_len;
 const struct bench_hook *bench_hook_find(const char *name);
 
 /*
- * Starts tracking if the hook wants it, with devices 0-15 and a mesh of eight for
- * each side. Returns 0 or a negative errno.
+ * Starts tracking if the hook wants it, with a device or a mesh for each of two sides.
+ * Returns 0 or a negative errno.
  */
 int bench_start(const struct bench_hook *hook);
 

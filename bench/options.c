@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two threads, and meshes of eight, with two batches each. */
+/* Two threads with two batches each. */
 #define LIVE_MIN 512u
 #define LIVE_MAX 4000000u
 

@@ -115,7 +115,8 @@ def check_what_went_wrong(place):
     dumps.settle(place, load)
     text = run(place, '--bytes').stdout
     serve.expect('failure', row(text.split('Failed allocations, the')[1],
-                                '', 2)[1:4], ['1048576', '4096', 'l1'])
+                                '', 2)[1:6],
+                 ['1048576', '-', '-', '4096', 'l1'])
     has(text, 'epoch 3', 'free_unknown', 'Orphaned objects')
     serve.expect('orphan', row(text.split('Orphaned objects')[1], 'BYTES',
                                0)[0], 'BYTES')

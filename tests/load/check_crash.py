@@ -82,7 +82,8 @@ def check_inside(place):
                             '--devices', '2', '--events', '1000000',
                             '--crash-after', 5000 + number * 37,
                             '--seed', number,
-                            *(['--mesh'] if number % 2 else []))
+                            *(['--mesh', '--shrink', 30] if number % 2
+                              else []))
         doubts += check(place, truth, 9)
     return doubts
 

@@ -67,6 +67,11 @@ def check_unknown(place):
                  True)
     truth = chips_of(place, '--devices', '64', '--mesh')
     loads.expect('all of them', len(truth['chips']), 64)
+    # One object each, on all of them.
+    loads.expect('objects', truth['objects']['allocated'] * 64,
+                 sum(f['alloc_objects'] for f in truth['figures'].values()))
+    truth = chips_of(place, '--devices', '7', '--mesh=3')
+    loads.expect('of meshes of 3, 3 and 1', len(truth['chips']), 7)
 
 
 def check_tracking(place):

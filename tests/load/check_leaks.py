@@ -13,7 +13,7 @@ import loads
 
 def found_in(segments):
     return sorted(
-        (pid, segment.devices[o['entry']]['logical'], o['figure'],
+        (pid, segment.devices[o['entries']]['logical'], o['figure'],
          int(o['id']), int(o['bytes']), o['scope'].replace('\\x20', ' '),
          o['orphan'] == '1')
         for pid, segment in segments.items() for o in segment.objects)
@@ -41,6 +41,7 @@ def main():
         check(place, 7, True, '--processes', '2', '--threads', '2',
               '--devices', '3', '--pattern', 'mixed')
         check(place, 4, True, '--devices', '2', '--mesh')
+        check(place, 4, True, '--devices', '5', '--mesh=2', '--shrink', '50')
         truth = check(place, 2, False, '--implicit', '--leak-kind', 'l1',
                       '--leak-size', '24K')
         loads.expect('kind and size',

@@ -19,9 +19,23 @@ WHERE = (
     ('--processes', '2', '--threads', '2', '--devices', '3'),
     ('--devices', '4', '--mesh', '--threads', '2', '--board',
      'galaxy-wormhole'),
+    # Meshes of three and of two, whose buffers are freed in parts.
+    ('--devices', '5', '--mesh=3', '--shrink', '40', '--board', 'n150'),
+    ('--no-banks', '--devices', '32', '--mesh'),
     ('--threads', '3', '--cross-free', '30', '--scopes', '50', '--marks',
      '--failures', '7', '--board', 'n300', '--devices', '2'),
 )
+
+
+def check_banks(pattern, truth, where):
+    """A lockstep allocator reserves more than was asked for, and tells so."""
+    l1 = truth['figures']['l1']
+    if '--no-banks' in where:
+        loads.expect(f'{pattern}: used', l1['alloc_bytes'],
+                     l1['alloc_requested'])
+    elif l1['alloc_objects'] and \
+            l1['alloc_bytes'] <= l1['alloc_requested']:
+        loads.fail(f'{pattern}: no sharded buffer: {l1}')
 
 
 def check_end(load, segdump, pattern, where):
@@ -33,6 +47,7 @@ def check_end(load, segdump, pattern, where):
         loads.expect(f'{pattern}: objects left', left, 0)
         loads.expect(f'{pattern}: anomalies',
                      sum(truth['anomalies'].values()), 0)
+        check_banks(pattern, truth, where)
         threads = sum(p['threads'] for p in truth['processes'])
         if not 0.9 * EVENTS < truth['events'] / threads < 1.1 * EVENTS + 200:
             loads.fail(f'{pattern}: {truth["events"]} events')

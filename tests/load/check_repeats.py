@@ -27,7 +27,8 @@ def check_seeds(place, pattern):
     def run(seed):
         return without_chance(place.truth(
             '--pattern', pattern, '--events', '5000', '--seed', seed,
-            '--leak', '2', '--processes', '2', '--devices', '2'))
+            '--leak', '2', '--processes', '2', '--devices', '4',
+            '--mesh=2', '--shrink', '20'))
 
     first = run(7)
     loads.expect(f'{pattern}: again', run(7), first)

@@ -19,7 +19,8 @@ import tempfile
 FIGURES = ('dram', 'l1', 'system_memory', 'l1_small', 'trace', 'cb',
            'kernel_application', 'kernel_fabric', 'kernel_dispatch')
 FLOWS = ('alloc_objects', 'alloc_bytes', 'free_objects', 'free_bytes',
-         'live_objects', 'live_bytes', 'orphan_objects', 'orphan_bytes')
+         'live_objects', 'live_bytes', 'live_requested', 'orphan_objects',
+         'orphan_bytes', 'orphan_requested')
 TYPES = ('application', 'fabric', 'dispatch')
 ANOMALIES = ('free_unknown', 'alloc_live', 'bad_device', 'too_many_devices',
              'bad_kind', 'overflow', 'late_free', 'scope_underflow',
@@ -82,6 +83,8 @@ class Segment:
             'board': words['board'], 'open': words['open'] == '1',
             'dispatches': dict(zip(TYPES, map(
                 int, words['dispatches'].split(',')))),
+            'failures': dict(zip(FIGURES, map(
+                int, words['failures'].split(',')))),
             'figures': {f: dict.fromkeys(FLOWS, 0) for f in FIGURES}}
 
     def named(self):
@@ -173,8 +176,9 @@ def same(truth, segments):
         expect('losses', [k for k in segment.head if k[:4] == 'lost'], [])
         expect('anomalies', segment.anomalies, process['anomalies'])
         expect('marks', int(segment.head['marks']), process['marks'])
-        expect('failures', int(segment.head['failures']),
-               sum(process['failures'].values()))
+        expect('failures', int(segment.head['failures']), process['failed'])
+        # An object on a mesh is one object, and counts on each device.
+        expect('objects', len(segment.objects), process['objects']['live'])
         same_devices(process, segment)
     same_sums(truth)
 
@@ -188,8 +192,11 @@ def same_devices(process, segment):
             continue  # never opened, and nothing ever happened there
         if found is None:
             fail(f'no device {key} among {list(named)}')
-        for what in ('pci_address', 'board', 'open', 'dispatches', 'figures'):
+        for what in ('pci_address', 'board', 'open', 'dispatches', 'failures'):
             expect(f'{what} of {key}', found[what], device[what])
+        for figure, flows in device['figures'].items():
+            expect(f'{figure} of {key}', found['figures'][figure],
+                   {f: flows[f] for f in FLOWS})
     expect('devices that nobody named', list(named), [])
 
 

@@ -10,6 +10,7 @@
 #include <ttmem/reader.h>
 
 #include "common/device.h"
+#include "part.h"
 
 #define DUMP_FIGURES_ALL ((1u << TTMEM_FIGURES) - 1)
 #define DUMP_SELECTORS_MAX 64u
@@ -68,6 +69,7 @@ struct dump_selection {
 	const struct dump_filter *filter;
 	bool *devices;   /* by index */
 	bool *processes; /* by index */
+	bool *places;    /* by index: at least one device is selected */
 	/* Of each process on the selected devices; TTMEM_FIGURES for each. */
 	struct ttmem_sums *sums;
 };
@@ -92,8 +94,13 @@ bool dump_selection_has_process(
 	const struct dump_selection *selection, uint64_t index);
 bool dump_selection_has_share(const struct dump_selection *selection,
 	const struct ttmem_share_row *share);
+/* On one of the selected devices at least; no place is as no device. */
+bool dump_selection_has_place(
+	const struct dump_selection *selection, uint64_t index);
 bool dump_selection_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object);
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part);
 bool dump_selection_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure);
 

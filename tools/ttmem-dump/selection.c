@@ -71,6 +71,22 @@ static void selection_fill(struct dump_selection *selection)
 			filter, ttmem_snapshot_process(snapshot, i));
 }
 
+/* After the devices. */
+static void places_fill(struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	const struct ttmem_place_row *place;
+	size_t i, n;
+
+	for (i = 0; i < ttmem_snapshot_places_len(snapshot); i++) {
+		place = ttmem_snapshot_place(snapshot, i);
+		for (n = 0; n < place->devices_len; n++)
+			if (dump_selection_has_device(
+				    selection, place->devices[n]))
+				selection->places[i] = true;
+	}
+}
+
 static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 {
 	sums->live_bytes = ttm_value_add(sums->live_bytes, more->live_bytes);
@@ -86,6 +102,8 @@ static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 	sums->free_objects = ttm_value_add(
 		sums->free_objects, more->free_objects);
 	sums->free_bytes = ttm_value_add(sums->free_bytes, more->free_bytes);
+	sums->requested_bytes = ttm_value_add(
+		sums->requested_bytes, more->requested_bytes);
 	sums->peak_bytes = TTMEM_UNKNOWN;
 }
 
@@ -120,21 +138,25 @@ const struct ttmem_sums *dump_selection_sums(
 int dump_selection_make(const struct ttmem_snapshot *snapshot,
 	const struct dump_filter *filter, struct dump_selection *ret_selection)
 {
-	struct dump_selection selection = { snapshot, filter, NULL, NULL,
+	struct dump_selection selection = { snapshot, filter, NULL, NULL, NULL,
 		NULL };
 
 	selection.devices = calloc(ttmem_snapshot_devices_len(snapshot) + 1,
 		sizeof(*selection.devices));
 	selection.processes = calloc(ttmem_snapshot_processes_len(snapshot) + 1,
 		sizeof(*selection.processes));
+	selection.places = calloc(ttmem_snapshot_places_len(snapshot) + 1,
+		sizeof(*selection.places));
 	selection.sums = calloc(
 		(ttmem_snapshot_processes_len(snapshot) + 1) * TTMEM_FIGURES,
 		sizeof(*selection.sums));
-	if (!selection.devices || !selection.processes || !selection.sums) {
+	if (!selection.devices || !selection.processes || !selection.places ||
+		!selection.sums) {
 		dump_selection_free(&selection);
 		return -ENOMEM;
 	}
 	selection_fill(&selection);
+	places_fill(&selection);
 	sums_fill(&selection);
 	*ret_selection = selection;
 	return 0;
@@ -144,9 +166,11 @@ void dump_selection_free(struct dump_selection *selection)
 {
 	free(selection->devices);
 	free(selection->processes);
+	free(selection->places);
 	free(selection->sums);
 	selection->devices = NULL;
 	selection->processes = NULL;
+	selection->places = NULL;
 	selection->sums = NULL;
 }
 
@@ -173,19 +197,34 @@ bool dump_selection_has_share(const struct dump_selection *selection,
 		dump_selection_has_process(selection, share->process);
 }
 
+bool dump_selection_has_place(
+	const struct dump_selection *selection, uint64_t index)
+{
+	if (index >= ttmem_snapshot_places_len(selection->snapshot))
+		return selection->filter->devices_len == 0;
+	return selection->places[index];
+}
+
 bool dump_selection_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object)
 {
-	return dump_selection_has_device(selection, object->device) &&
+	return dump_selection_has_place(selection, object->place) &&
 		dump_selection_has_process(selection, object->process) &&
 		dump_filter_has_figure(selection->filter, object->figure) &&
 		dump_filter_has_scope(selection->filter, object->scope);
 }
 
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part)
+{
+	return dump_selection_has_place(selection, part->place) &&
+		dump_selection_has_object(selection, part->object);
+}
+
 bool dump_selection_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure)
 {
-	return dump_selection_has_device(selection, failure->device) &&
+	return dump_selection_has_place(selection, failure->place) &&
 		dump_selection_has_process(selection, failure->process) &&
 		dump_filter_has_figure(selection->filter, failure->figure) &&
 		dump_filter_has_scope(selection->filter, failure->scope);

@@ -12,20 +12,23 @@
 #define L1_RESERVED ((69u + 32u) * 1024u)
 #define L1_SMALL_BYTES (24u * 1024u)
 #define TRACE_BYTES (128ull << 20)
+#define DRAM_RESERVED 64u
 
 const struct load_board load_boards[] = {
-	{ "n150", "n150", "wormhole_b0", 1, 0, 72, WORMHOLE_L1, 12 * GIB },
-	{ "n300", "n300", "wormhole_b0", 2, 2, 64, WORMHOLE_L1, 12 * GIB },
+	{ "n150", "n150", "wormhole_b0", 1, 0, 72, WORMHOLE_L1, 8, 12 * GIB,
+		12 },
+	{ "n300", "n300", "wormhole_b0", 2, 2, 64, WORMHOLE_L1, 8, 12 * GIB,
+		12 },
 	{ "galaxy-wormhole", "galaxy-wormhole", "wormhole_b0", 32, 0, 80,
-		WORMHOLE_L1, 12 * GIB },
-	{ "p100", "p100a", "blackhole", 1, 0, 120, BLACKHOLE_L1,
-		7 * BLACKHOLE_BANK },
-	{ "p150", "p150a", "blackhole", 1, 0, 120, BLACKHOLE_L1,
-		8 * BLACKHOLE_BANK },
-	{ "p300", "p300a", "blackhole", 2, 0, 120, BLACKHOLE_L1,
-		8 * BLACKHOLE_BANK },
+		WORMHOLE_L1, 8, 12 * GIB, 12 },
+	{ "p100", "p100a", "blackhole", 1, 0, 120, BLACKHOLE_L1, 10,
+		7 * BLACKHOLE_BANK, 7 },
+	{ "p150", "p150a", "blackhole", 1, 0, 120, BLACKHOLE_L1, 10,
+		8 * BLACKHOLE_BANK, 8 },
+	{ "p300", "p300a", "blackhole", 2, 0, 120, BLACKHOLE_L1, 10,
+		8 * BLACKHOLE_BANK, 8 },
 	{ "galaxy-blackhole", "galaxy-blackhole", "blackhole", 32, 0, 130,
-		BLACKHOLE_L1, 8 * BLACKHOLE_BANK },
+		BLACKHOLE_L1, 10, 8 * BLACKHOLE_BANK, 8 },
 };
 const size_t load_boards_len = sizeof(load_boards) / sizeof(load_boards[0]);
 
@@ -55,6 +58,11 @@ void load_board_describe(
 	info->trace_bytes = TRACE_BYTES;
 	info->l1_base = L1_RESERVED;
 	info->l1_top = board->l1_bytes_per_core - L1_SMALL_BYTES;
+	info->l1_banks = board->cores;
+	info->dram_banks = board->dram_banks;
+	info->dram_base = DRAM_RESERVED;
+	info->dram_bank_bytes = board->dram_bytes / board->dram_banks -
+		DRAM_RESERVED;
 }
 
 void load_board_identify(const struct load_board *board, uint64_t chip,
@@ -70,4 +78,6 @@ void load_board_identify(const struct load_board *board, uint64_t chip,
 		chip % board->remote_every != board->remote_every - 1)
 		info->pci_address = TTMEM_PCI_ADDRESS(
 			number + (chip >> 8), chip & 0xff, 0, 0);
+	else
+		info->gateway = info->chip_id - 1;
 }

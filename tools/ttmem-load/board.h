@@ -16,7 +16,9 @@ struct load_board {
 	unsigned remote_every; /* each n-th chip has no PCI device; 0: none */
 	uint32_t cores;        /* Tensix cores that programs get */
 	uint64_t l1_bytes_per_core;
+	uint32_t core_rows; /* of their grid */
 	uint64_t dram_bytes;
+	uint32_t dram_banks;
 };
 
 extern const struct load_board load_boards[];
@@ -25,7 +27,7 @@ extern const size_t load_boards_len;
 /* NULL if there is none of that name. */
 const struct load_board *load_board_find(const char *name);
 
-/* Capacities and names; identity stays unknown. */
+/* Capacities, banks and names; identity stays unknown. */
 void load_board_describe(
 	const struct load_board *board, struct ttmem_device_info *info);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers of all kinds come and go at random. A thread has twice as many places as
- * it shall have live buffers, and each step fills or clears one of them: so half of
- * them are full on average.
+ * Buffers of all kinds come and go at random. A thread has twice as many cells as it
+ * shall have live buffers, and each step fills or clears one of them: half of them are
+ * full on average.
  */
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 #include "worker.h"
 
 struct churn {
-	struct load_buffer *places;
-	uint64_t places_len;
+	struct load_buffer *cells;
+	uint64_t cells_len;
 	uint64_t live;
 };
 
@@ -30,29 +30,21 @@ static enum ttmem_kind kind_choose(struct load_worker *worker)
 	return percent < 94 ? TTMEM_TRACE : TTMEM_SYSTEM_MEMORY;
 }
 
-static void place_fill(struct load_worker *worker, struct churn *churn,
-	struct load_buffer *place)
+static void cell_fill(struct load_worker *worker, struct churn *churn,
+	struct load_buffer *cell)
 {
-	const struct load_target *target = load_random_target(
-		worker, &place->target);
-	enum ttmem_kind kind = kind_choose(worker);
+	enum ttmem_kind kind;
 
-	place->kind = (uint8_t)kind;
-	place->id = load_id(worker);
-	place->size = load_buffer_size(worker, kind);
-	place->live = true;
+	load_random_target(worker, &cell->target);
+	kind = kind_choose(worker);
+	cell->kind = (uint8_t)kind;
+	cell->id = load_id(worker);
+	cell->size = load_buffer_size(worker, kind);
+	cell->live = true;
 	churn->live++;
-	load_alloc(worker, target, kind, place->id,
-		load_address(worker, kind, (uint64_t)(place - churn->places),
-			churn->places_len),
-		place->size);
-}
-
-static void buffer_free(
-	struct load_worker *worker, const struct load_buffer *buffer)
-{
-	load_free(worker, &worker->targets[buffer->target],
-		(enum ttmem_kind)buffer->kind, buffer->id, buffer->size);
+	load_alloc(worker, cell,
+		load_address(worker, kind, (uint64_t)(cell - churn->cells),
+			churn->cells_len));
 }
 
 /* -- frees left to others ------------------------------------------------------- */
@@ -104,13 +96,13 @@ static bool buffer_hand_over(
 	return mailbox_put(&other->mailbox, buffer);
 }
 
-static void place_clear(struct load_worker *worker, struct churn *churn,
-	struct load_buffer *place)
+static void cell_clear(struct load_worker *worker, struct churn *churn,
+	struct load_buffer *cell)
 {
-	place->live = false;
+	cell->live = false;
 	churn->live--;
-	if (!buffer_hand_over(worker, place))
-		buffer_free(worker, place);
+	if (!buffer_hand_over(worker, cell))
+		load_free(worker, cell);
 }
 
 /* -- the pattern ------------------------------------------------------------------ */
@@ -119,27 +111,26 @@ static void churn_begin(struct load_worker *worker)
 {
 	struct churn *churn = load_memory(1, sizeof(*churn));
 
-	churn->places_len = worker->options->live * 2;
-	churn->places = load_memory(
-		churn->places_len, sizeof(churn->places[0]));
+	churn->cells_len = worker->options->live * 2;
+	churn->cells = load_memory(churn->cells_len, sizeof(churn->cells[0]));
 	worker->state = churn;
 }
 
 static void churn_step(struct load_worker *worker)
 {
 	struct churn *churn = worker->state;
-	struct load_buffer *place;
+	struct load_buffer *cell;
 	struct load_buffer left;
 
 	if (mailbox_take(&worker->mailbox, &left)) {
-		buffer_free(worker, &left);
+		load_free(worker, &left);
 		return;
 	}
-	place = &churn->places[load_random_below(worker, churn->places_len)];
-	if (place->live)
-		place_clear(worker, churn, place);
+	cell = &churn->cells[load_random_below(worker, churn->cells_len)];
+	if (cell->live)
+		cell_clear(worker, churn, cell);
 	else
-		place_fill(worker, churn, place);
+		cell_fill(worker, churn, cell);
 }
 
 static uint64_t churn_owed(struct load_worker *worker)
@@ -157,11 +148,11 @@ static void churn_end(struct load_worker *worker)
 	uint64_t i;
 
 	while (mailbox_take(&worker->mailbox, &left))
-		buffer_free(worker, &left);
-	for (i = 0; i < churn->places_len; i++)
-		if (churn->places[i].live)
-			buffer_free(worker, &churn->places[i]);
-	free(churn->places);
+		load_free(worker, &left);
+	for (i = 0; i < churn->cells_len; i++)
+		if (churn->cells[i].live)
+			load_free(worker, &churn->cells[i]);
+	free(churn->cells);
 	free(churn);
 }
 
@@ -181,11 +172,11 @@ static void hold_begin(struct load_worker *worker)
 	struct churn *hold = load_memory(1, sizeof(*hold));
 	uint64_t i;
 
-	hold->places_len = worker->options->objects;
-	hold->places = load_memory(hold->places_len, sizeof(hold->places[0]));
+	hold->cells_len = worker->options->objects;
+	hold->cells = load_memory(hold->cells_len, sizeof(hold->cells[0]));
 	worker->state = hold;
-	for (i = 0; i < hold->places_len; i++)
-		place_fill(worker, hold, &hold->places[i]);
+	for (i = 0; i < hold->cells_len; i++)
+		cell_fill(worker, hold, &hold->cells[i]);
 }
 
 const struct load_pattern load_pattern_hold = {

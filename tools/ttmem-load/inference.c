@@ -45,15 +45,12 @@ static const char *operation_name(uint64_t number)
 static void buffer_alloc(struct load_worker *worker, struct load_buffer *buffer,
 	enum ttmem_kind kind, uint64_t size, uint64_t cell, uint64_t cells)
 {
-	const struct load_target *target = load_random_target(
-		worker, &buffer->target);
-
+	load_random_target(worker, &buffer->target);
 	buffer->id = load_id(worker);
 	buffer->kind = (uint8_t)kind;
 	buffer->size = size;
 	buffer->live = true;
-	load_alloc(worker, target, kind, buffer->id,
-		load_address(worker, kind, cell, cells), size);
+	load_alloc(worker, buffer, load_address(worker, kind, cell, cells));
 }
 
 static void buffer_free(struct load_worker *worker, struct load_buffer *buffer)
@@ -61,8 +58,7 @@ static void buffer_free(struct load_worker *worker, struct load_buffer *buffer)
 	if (!buffer->live)
 		return;
 	buffer->live = false;
-	load_free(worker, &worker->targets[buffer->target],
-		(enum ttmem_kind)buffer->kind, buffer->id, buffer->size);
+	load_free(worker, buffer);
 }
 
 /* -- the beginning ------------------------------------------------------------- */

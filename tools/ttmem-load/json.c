@@ -18,7 +18,10 @@
 
 static const char *const flow_names[TRUTH_FLOWS] = { "alloc_objects",
 	"alloc_bytes", "free_objects", "free_bytes", "orphan_objects",
-	"orphan_bytes" };
+	"orphan_bytes", "alloc_requested", "free_requested",
+	"orphan_requested" };
+static const char *const object_names[TRUTH_OBJECTS] = { "allocated", "freed",
+	"shrunk" };
 static const char *const type_names[TRUTH_KERNEL_TYPES] = { "application",
 	"fabric", "dispatch" };
 static const char *const anomaly_names[TTMEM_ANOMALIES] = { "free_unknown",
@@ -28,7 +31,7 @@ static const char *const call_names[TRUTH_CALLS] = { "none", "device_open",
 	"device_close", "mesh_open", "mesh_close", "alloc", "free", "cb_alloc",
 	"cb_free", "cb_free_all", "kernel_load", "kernel_unload",
 	"program_destroy", "alloc_failed", "mark", "peak_reset", "scope_push",
-	"scope_pop" };
+	"scope_pop", "scope_pop_to" };
 
 static void set_integer(json_t *object, const char *key, uint64_t value)
 {
@@ -72,13 +75,15 @@ static void set_counters(json_t *object, const struct truth_counters *c)
 			truth_live_objects(c->flows[figure]));
 		set_integer(flows, "live_bytes",
 			truth_live_bytes(c->flows[figure]));
+		set_integer(flows, "live_requested",
+			truth_live_requested(c->flows[figure]));
 		json_object_set_new(figures, load_figure_names[figure], flows);
 	}
 	json_object_set_new(object, "figures", figures);
 	set_named(object, "dispatches", type_names, c->dispatches,
 		TRUTH_KERNEL_TYPES);
 	set_named(object, "failures", load_figure_names, c->failures,
-		TRUTH_KINDS);
+		TRUTH_FAILURES);
 }
 
 static void counters_add(
@@ -106,6 +111,14 @@ static const char *word_name(
 		return "events";
 	if (offset == offsetof(struct truth_thread, marks))
 		return "marks";
+	if (offset == offsetof(struct truth_thread, failed))
+		return "failed";
+	if (offset < offsetof(struct truth_thread, anomalies)) {
+		word = (offset - offsetof(struct truth_thread, objects)) / 8;
+		snprintf(buffer, buffer_size, "objects.%s",
+			object_names[word % TRUTH_OBJECTS]);
+		return buffer;
+	}
 	if (offset < first) {
 		word = (offset - offsetof(struct truth_thread, anomalies)) / 8;
 		snprintf(buffer, buffer_size, "anomalies.%s",
@@ -123,7 +136,7 @@ static const char *word_name(
 	else
 		snprintf(buffer, buffer_size, "failures.%s",
 			load_figure_names[(word - TRUTH_KERNEL_TYPES) %
-				TRUTH_KINDS]);
+				TRUTH_FAILURES]);
 	return buffer;
 }
 
@@ -177,6 +190,8 @@ struct sums {
 	uint64_t events;
 	uint64_t calls;
 	uint64_t marks;
+	uint64_t failed;
+	uint64_t objects[TRUTH_OBJECTS];
 	uint64_t anomalies[TTMEM_ANOMALIES];
 	struct truth_counters counters;
 	json_t *chips;
@@ -201,10 +216,23 @@ static json_t *threads_json(
 		own->events += settled.events;
 		own->calls += settled.done;
 		own->marks += settled.marks;
+		own->failed += settled.failed;
+		for (k = 0; k < TRUTH_OBJECTS; k++)
+			own->objects[k] += settled.objects[k];
 		for (k = 0; k < TTMEM_ANOMALIES; k++)
 			own->anomalies[k] += settled.anomalies[k];
 	}
 	return doubts;
+}
+
+/* Each object once; "live" are also those that are orphaned. */
+static void set_objects(json_t *object, const struct sums *sums)
+{
+	set_named(
+		object, "objects", object_names, sums->objects, TRUTH_OBJECTS);
+	set_integer(json_object_get(object, "objects"), "live",
+		sums->objects[TRUTH_OBJECTS_ALLOCATED] -
+			sums->objects[TRUTH_OBJECTS_FREED]);
 }
 
 static void set_sums(json_t *object, const struct sums *sums)
@@ -212,6 +240,8 @@ static void set_sums(json_t *object, const struct sums *sums)
 	set_integer(object, "events", sums->events);
 	set_integer(object, "calls", sums->calls);
 	set_integer(object, "marks", sums->marks);
+	set_integer(object, "failed", sums->failed);
+	set_objects(object, sums);
 	set_named(object, "anomalies", anomaly_names, sums->anomalies,
 		TTMEM_ANOMALIES);
 	set_counters(object, &sums->counters);
@@ -310,6 +340,9 @@ static json_t *process_json(const struct load_options *options,
 	all->events += own.events;
 	all->calls += own.calls;
 	all->marks += own.marks;
+	all->failed += own.failed;
+	for (i = 0; i < TRUTH_OBJECTS; i++)
+		all->objects[i] += own.objects[i];
 	for (i = 0; i < TTMEM_ANOMALIES; i++)
 		all->anomalies[i] += own.anomalies[i];
 	counters_add(&all->counters, &own.counters);

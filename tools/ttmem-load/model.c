@@ -8,15 +8,17 @@
 
 #define BUCKETS 4096u
 #define SCOPES_MAX 32u
-#define CORES_MAX 0xffffffu
+#define CORES_MAX 0xfffu
+#define BANKS_MAX 0x3ffffu
 #define BYTES_MAX ((1ull << 46) - 1)
 
 struct object {
 	struct object *next;
 	struct model_object what;
-	uint64_t bytes;
-	unsigned entry;
-	uint64_t epoch;
+	struct truth_amount amount; /* on each device */
+	uint64_t allocated;         /* entries: its place of allocation */
+	uint64_t members;           /* those where it still is */
+	uint64_t stamp;             /* closes when it was allocated */
 };
 
 struct model {
@@ -27,21 +29,14 @@ struct model {
 	struct object *buckets[BUCKETS]; /* the youngest first */
 };
 
-/* What goes from an entry in one call, by figure. */
-struct gone {
-	uint64_t objects[TTMEM_FIGURES];
-	uint64_t bytes[TTMEM_FIGURES];
-	uint64_t orphan_objects[TTMEM_FIGURES];
-	uint64_t orphan_bytes[TTMEM_FIGURES];
-	uint64_t orphans;
-};
-
 struct model *model_new(struct truth_process *process,
-	struct truth_thread *thread, bool started)
+	struct truth_thread *thread, bool started, const struct model *parent)
 {
 	struct model *model = load_memory(1, sizeof(*model));
 
 	model_entries_init(&model->entries, process, thread);
+	if (parent)
+		model_entries_inherit(&model->entries, &parent->entries);
 	model->thread = thread;
 	model->started = started;
 	return model;
@@ -72,120 +67,186 @@ static unsigned figure_class(unsigned figure)
 	return figure > TTMEM_FIGURE_KERNEL ? TTMEM_FIGURE_KERNEL : figure;
 }
 
-static struct object **bucket_of(
-	struct model *model, unsigned entry, uint64_t id)
+static struct object **bucket_of(struct model *model, uint64_t id)
 {
-	uint64_t hash = (id + entry * 0x9e3779b9ull) * 0x9e3779b97f4a7c15ull;
-
-	return &model->buckets[hash >> 52];
+	return &model->buckets[id * 0x9e3779b97f4a7c15ull >> 52];
 }
 
-static bool object_is(const struct object *object, unsigned entry,
-	const struct model_object *what)
+static bool object_is(
+	const struct object *object, const struct model_object *what)
 {
-	return object->entry == entry && object->what.id == what->id &&
+	return object->what.id == what->id &&
 		figure_class(object->what.figure) ==
 		figure_class(what->figure) &&
 		(what->figure != TTMEM_FIGURE_CB ||
 			object->what.program == what->program);
 }
 
-/* The place that leads to it: of the current epoch, or (`any`) else an orphan. */
-static struct object **object_find(struct model *model, unsigned entry,
-	const struct model_object *what, bool any)
+/* The members on which it is not orphaned. */
+static uint64_t object_live(
+	const struct model *model, const struct object *object)
 {
-	uint64_t epoch = model->entries.epochs[entry];
-	struct object **orphan = NULL;
-	struct object **place;
+	uint64_t left = object->members, live = 0;
 
-	for (place = bucket_of(model, entry, what->id); *place;
-		place = &(*place)->next) {
-		if (!object_is(*place, entry, what))
-			continue;
-		if ((*place)->epoch == epoch)
-			return place;
-		if (!orphan)
-			orphan = place;
+	for (; left; left &= left - 1) {
+		unsigned entry = (unsigned)__builtin_ctzll(left);
+
+		if (model->entries.epochs[entry] <= object->stamp)
+			live |= 1ull << entry;
 	}
-	return any ? orphan : NULL;
+	return live;
 }
 
-static void object_end(
-	struct model *model, struct object **place, struct gone *gone)
+/* Frees it on some of its members; returns whether that was its end. */
+static bool object_free(
+	struct model *model, struct object **link, uint64_t mask)
 {
-	struct object *object = *place;
-	unsigned figure = object->what.figure;
+	struct object *object = *link;
+	struct truth_thread *thread = model->thread;
+	struct truth_amount amount = object->amount;
+	struct truth_amount less = { 0 - amount.objects, 0 - amount.bytes,
+		0 - amount.requested };
+	uint64_t part = object->members & mask;
+	uint64_t orphans = part & ~object_live(model, object);
+	uint64_t left;
 
-	gone->objects[figure]++;
-	gone->bytes[figure] += object->bytes;
-	if (object->epoch != model->entries.epochs[object->entry]) {
-		gone->orphan_objects[figure]++;
-		gone->orphan_bytes[figure] += object->bytes;
-		gone->orphans++;
-	}
-	*place = object->next;
+	for (left = part; left; left &= left - 1)
+		truth_add_free(thread, (size_t)__builtin_ctzll(left),
+			object->what.figure, amount);
+	for (left = orphans; left; left &= left - 1)
+		truth_add_orphans(thread, (size_t)__builtin_ctzll(left),
+			object->what.figure, less);
+	if (orphans)
+		truth_add_anomaly(thread, TTMEM_ANOMALY_LATE_FREE);
+	object->members &= ~part;
+	truth_add_objects(thread,
+		object->members ? TRUTH_OBJECTS_SHRUNK : TRUTH_OBJECTS_FREED,
+		1);
+	if (object->members)
+		return false;
+	*link = object->next;
 	free(object);
+	return true;
 }
 
-static void gone_note(
-	struct model *model, unsigned entry, const struct gone *gone)
+/*
+ * Frees, on the devices of `mask`, the objects of that key that are live there, or
+ * the youngest one that is orphaned there. False if there is none.
+ */
+static bool objects_free(
+	struct model *model, uint64_t mask, const struct model_object *what)
 {
-	unsigned figure;
+	struct object **orphan = NULL;
+	struct object **link = bucket_of(model, what->id);
+	struct object *object;
+	bool found = false;
 
-	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
-		if (gone->objects[figure])
-			truth_add_free(model->thread, entry, figure,
-				gone->objects[figure], gone->bytes[figure]);
-		if (gone->orphan_objects[figure])
-			truth_add_orphans(model->thread, entry, figure,
-				0 - gone->orphan_objects[figure],
-				0 - gone->orphan_bytes[figure]);
+	while ((object = *link) != NULL) {
+		if (object_is(object, what) &&
+			object_live(model, object) & mask) {
+			found = true;
+			if (object_free(model, link, mask))
+				continue;
+		} else if (object_is(object, what) && object->members & mask &&
+			!orphan) {
+			orphan = link;
+		}
+		link = &object->next;
 	}
-	if (gone->orphans)
-		truth_add(model->thread,
-			&model->thread->anomalies[TTMEM_ANOMALY_LATE_FREE],
-			gone->orphans);
+	if (found || !orphan)
+		return found;
+	object_free(model, orphan, mask);
+	return true;
+}
+
+/* The live one that was allocated on exactly these devices. */
+static struct object **object_of_place(
+	struct model *model, uint64_t mask, const struct model_object *what)
+{
+	struct object **link = bucket_of(model, what->id);
+
+	for (; *link; link = &(*link)->next)
+		if ((*link)->allocated == mask && object_is(*link, what) &&
+			object_live(model, *link))
+			return link;
+	return NULL;
+}
+
+static void object_new(struct model *model, uint64_t mask,
+	const struct model_object *what, uint64_t bytes)
+{
+	struct object **bucket = bucket_of(model, what->id);
+	struct object *object = load_memory(1, sizeof(*object));
+	bool is_buffer = what->figure < TTMEM_FIGURE_CB;
+	uint64_t left;
+
+	object->what = *what;
+	object->amount = (struct truth_amount){ 1, bytes,
+		is_buffer ? what->size : bytes };
+	object->allocated = object->members = mask;
+	object->stamp = model->entries.closes;
+	object->next = *bucket;
+	*bucket = object;
+	truth_add_objects(model->thread, TRUTH_OBJECTS_ALLOCATED, 1);
+	for (left = mask; left; left &= left - 1)
+		truth_add_alloc(model->thread, (size_t)__builtin_ctzll(left),
+			what->figure, object->amount);
+}
+
+/* A buffer or CB replaces the one of the same device or mesh. */
+static void object_put(struct model *model, uint64_t mask,
+	const struct model_object *what, uint64_t bytes)
+{
+	struct object **before = object_of_place(model, mask, what);
+
+	if (before) {
+		object_free(model, before, UINT64_MAX);
+		if (what->figure < TTMEM_FIGURE_CB)
+			truth_add_anomaly(
+				model->thread, TTMEM_ANOMALY_ALLOC_LIVE);
+	}
+	object_new(model, mask, what, bytes);
 }
 
 static bool kernel_is_same(
 	const struct model_object *a, const struct model_object *b)
 {
-	return a->figure >= TTMEM_FIGURE_KERNEL && a->figure == b->figure &&
-		a->size == b->size && a->cores == b->cores &&
-		a->flag == b->flag;
+	return a->figure == b->figure && a->size == b->size &&
+		a->cores == b->cores && a->flags == b->flags;
 }
 
-static void entry_put(struct model *model, unsigned entry,
+static void kernel_dispatch(struct model *model, uint64_t mask, unsigned type)
+{
+	struct truth_counters *targets = model->thread->targets;
+
+	for (; mask; mask &= mask - 1)
+		truth_add(model->thread,
+			&targets[__builtin_ctzll(mask)].dispatches[type], 1);
+}
+
+/* Whatever the handle: a kernel is loaded once on a device. */
+static void kernel_put(struct model *model, uint64_t mask,
 	const struct model_object *what, uint64_t bytes)
 {
-	struct object **bucket = bucket_of(model, entry, what->id);
-	struct object **before = object_find(model, entry, what, false);
-	struct truth_counters *counters = &model->thread->targets[entry];
-	struct gone gone = { 0 };
+	unsigned type = what->figure - TTMEM_FIGURE_KERNEL;
+	struct object **link = bucket_of(model, what->id);
 	struct object *object;
+	uint64_t part;
 
-	if (before && kernel_is_same(&(*before)->what, what)) {
-		truth_add(model->thread,
-			&counters->dispatches[what->figure -
-				TTMEM_FIGURE_KERNEL],
-			1);
-		return;
+	while ((object = *link) != NULL) {
+		part = object_is(object, what) ?
+			object_live(model, object) & mask :
+			0;
+		if (part && kernel_is_same(&object->what, what)) {
+			kernel_dispatch(model, part, type);
+			mask &= ~part;
+		} else if (part && object_free(model, link, part)) {
+			continue;
+		}
+		link = &object->next;
 	}
-	if (before) {
-		object_end(model, before, &gone);
-		gone_note(model, entry, &gone);
-		if (what->figure < TTMEM_FIGURE_CB)
-			truth_add_anomaly(
-				model->thread, TTMEM_ANOMALY_ALLOC_LIVE);
-	}
-	object = load_memory(1, sizeof(*object));
-	object->what = *what;
-	object->bytes = bytes;
-	object->entry = entry;
-	object->epoch = model->entries.epochs[entry];
-	object->next = *bucket;
-	*bucket = object;
-	truth_add_alloc(model->thread, entry, what->figure, 1, bytes);
+	if (mask)
+		object_new(model, mask, what, bytes);
 }
 
 /* -- calls about objects ----------------------------------------------------------- */
@@ -200,13 +261,18 @@ static bool object_is_bad(const struct model_object *what, uint64_t *ret_bytes,
 	*ret_reason = TTMEM_ANOMALY_OVERFLOW;
 	if (what->figure < TTMEM_FIGURE_CB) {
 		*ret_bytes = what->size;
-		return what->size > BYTES_MAX;
+		if (what->banks && what->bytes_per_bank != TTMEM_UNKNOWN &&
+			__builtin_mul_overflow(
+				what->bytes_per_bank, what->banks, ret_bytes))
+			return true;
+		return what->size > BYTES_MAX || *ret_bytes > BYTES_MAX ||
+			what->banks > BANKS_MAX || what->cores > CORES_MAX;
 	}
 	if (what->cores > CORES_MAX ||
 		__builtin_mul_overflow(what->size, what->cores, ret_bytes) ||
 		*ret_bytes > BYTES_MAX)
 		return true;
-	if (what->figure == TTMEM_FIGURE_CB && what->flag)
+	if (what->figure == TTMEM_FIGURE_CB && what->flags & TTMEM_CB_BORROWED)
 		*ret_bytes = 0;
 	return false;
 }
@@ -226,29 +292,17 @@ void model_put(struct model *model, struct model_device device,
 	mask = model_entries_mask(&model->entries, device, true, &reason);
 	if (!mask)
 		truth_add_anomaly(model->thread, reason);
-	for (; mask; mask &= mask - 1)
-		entry_put(
-			model, (unsigned)__builtin_ctzll(mask), object, bytes);
-}
-
-static void entry_remove(
-	struct model *model, unsigned entry, const struct model_object *what)
-{
-	struct object **place = object_find(model, entry, what, true);
-	struct gone gone = { 0 };
-
-	if (!place) {
-		truth_add_anomaly(model->thread, TTMEM_ANOMALY_FREE_UNKNOWN);
-		return;
-	}
-	object_end(model, place, &gone);
-	gone_note(model, entry, &gone);
+	else if (object->figure >= TTMEM_FIGURE_KERNEL)
+		kernel_put(model, mask, object, bytes);
+	else
+		object_put(model, mask, object, bytes);
 }
 
 void model_remove(struct model *model, struct model_device device,
 	const struct model_object *object)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_KIND;
+	struct object **own;
 	uint64_t mask = 0;
 
 	if (!model->started)
@@ -256,10 +310,18 @@ void model_remove(struct model *model, struct model_device device,
 	if (object->figure < TTMEM_FIGURES)
 		mask = model_entries_mask(
 			&model->entries, device, false, &reason);
-	if (!mask)
+	if (!mask) {
 		truth_add_anomaly(model->thread, reason);
-	for (; mask; mask &= mask - 1)
-		entry_remove(model, (unsigned)__builtin_ctzll(mask), object);
+		return;
+	}
+	/* A buffer of the same device or mesh comes first, and alone. */
+	own = object->figure < TTMEM_FIGURE_CB ?
+		object_of_place(model, mask, object) :
+		NULL;
+	if (own)
+		object_free(model, own, mask);
+	else if (!objects_free(model, mask, object))
+		truth_add_anomaly(model->thread, TTMEM_ANOMALY_FREE_UNKNOWN);
 }
 
 /* CBs of a program and its kernel; or (`all`) the CBs of every program. */
@@ -275,28 +337,24 @@ static void bulk_remove(struct model *model, struct model_device device,
 	uint64_t program, bool all)
 {
 	enum ttmem_anomaly reason;
-	struct object **place;
+	struct object **link;
+	struct object *object;
 	uint64_t mask;
-	unsigned i, entry;
+	unsigned i;
 
 	if (!model->started)
 		return;
 	mask = model_entries_mask(&model->entries, device, false, &reason);
 	if (!mask && reason == TTMEM_ANOMALY_BAD_DEVICE)
 		truth_add_anomaly(model->thread, reason);
-	for (; mask; mask &= mask - 1) {
-		struct gone gone = { 0 };
-
-		entry = (unsigned)__builtin_ctzll(mask);
-		for (i = 0; i < BUCKETS; i++)
-			for (place = &model->buckets[i]; *place;)
-				if ((*place)->entry == entry &&
-					bulk_has(*place, program, all))
-					object_end(model, place, &gone);
-				else
-					place = &(*place)->next;
-		gone_note(model, entry, &gone);
-	}
+	for (i = 0; i < BUCKETS; i++)
+		for (link = &model->buckets[i]; (object = *link) != NULL;) {
+			if (object->members & mask &&
+				bulk_has(object, program, all) &&
+				object_free(model, link, mask))
+				continue;
+			link = &object->next;
+		}
 }
 
 void model_remove_program(
@@ -344,10 +402,12 @@ void model_failed(
 	uint64_t mask = 0;
 
 	model->started = true;
-	if (kind < TRUTH_KINDS)
+	if (kind < TRUTH_FAILURES)
 		mask = model_entries_mask(
 			&model->entries, device, true, &reason);
-	if (!mask)
+	if (mask)
+		truth_add(model->thread, &model->thread->failed, 1);
+	else
 		truth_add_anomaly(model->thread, reason);
 	for (; mask; mask &= mask - 1)
 		truth_add(model->thread,
@@ -377,4 +437,10 @@ void model_pop(struct model *model)
 		model->scopes--;
 	else
 		truth_add_anomaly(model->thread, TTMEM_ANOMALY_SCOPE_UNDERFLOW);
+}
+
+void model_pop_to(struct model *model, uint64_t depth)
+{
+	if (model->started && model->scopes > depth)
+		model->scopes = (unsigned)depth;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a script's events must lead to, by the words of the public header: which
- * objects are live, orphaned or gone, and what is an anomaly. Every function notes
- * the effect of one call in the ground truth, between truth_begin() and
+ * Predicts from the public header what a script's events lead to: which objects are
+ * live, orphaned or gone on which devices, and which events are anomalies. Each
+ * function notes the effect of one call in the ground truth, between truth_begin() and
  * truth_commit(); none of them calls the library.
  *
- * For one thread. Where the header leaves open what happens (which of several
- * orphans of one id a late free ends), the model takes the youngest.
+ * For one thread. The header leaves some cases open; scripts avoid them. The model
+ * then does this: a late free ends the youngest orphan; an allocation replaces a whole
+ * object, also one that is orphaned on some of its devices; a kernel that is live on
+ * some of the devices is loaded on the others.
  */
 #ifndef LOAD_MODEL_H
 #define LOAD_MODEL_H
@@ -34,12 +36,18 @@ struct model_object {
 	uint64_t id;
 	uint64_t size; /* CB: per core; kernel: of the binary */
 	uint64_t cores;
-	bool flag; /* borrowed, or in the ring */
+	uint32_t flags; /* as in the call */
+	/* Of a buffer, when both are known: 0 or TTMEM_UNKNOWN if not. */
+	uint32_t banks;
+	uint64_t bytes_per_bank;
 };
 
-/* Tracking is on in the process, or (`started` false) its first event starts it. */
+/*
+ * Tracking is on in the process, or (`started` false) its first event starts it. The
+ * meshes of `parent` stay valid in a forked process; NULL: there is none.
+ */
 struct model *model_new(struct truth_process *process,
-	struct truth_thread *thread, bool started);
+	struct truth_thread *thread, bool started, const struct model *parent);
 void model_free(struct model **model);
 
 void model_open(struct model *model, const struct ttmem_device_info *info);
@@ -61,5 +69,6 @@ void model_failed(
 void model_mark(struct model *model);
 void model_push(struct model *model);
 void model_pop(struct model *model);
+void model_pop_to(struct model *model, uint64_t depth);
 
 #endif

@@ -75,32 +75,61 @@ static uint64_t number_mask(struct model_entries *entries, uint32_t logical,
 uint64_t model_entries_mask(struct model_entries *entries,
 	struct model_device device, bool make, enum ttmem_anomaly *ret_reason)
 {
+	const struct model_mesh *mesh;
+	uint64_t mask = 0, member;
+	size_t i;
+
 	if (!device.is_mesh)
 		return number_mask(entries, device.number, make, ret_reason);
 	*ret_reason = TTMEM_ANOMALY_BAD_DEVICE;
-	return device.number < entries->meshes_len ?
-		entries->meshes[device.number] :
-		0;
+	if (device.number >= entries->meshes_len)
+		return 0;
+	mesh = &entries->meshes[device.number];
+	for (i = 0; i < mesh->members_len; i++) {
+		member = number_mask(
+			entries, mesh->members[i], make, ret_reason);
+		if (!member && make)
+			return 0;
+		mask |= member;
+	}
+	return mask;
 }
 
 /* -- meshes ------------------------------------------------------------------------- */
 
+static void meshes_reserve(struct model_entries *entries, size_t len)
+{
+	size_t known = entries->meshes_len;
+
+	if (len <= known)
+		return;
+	entries->meshes = realloc(
+		entries->meshes, len * sizeof(entries->meshes[0]));
+	if (!entries->meshes)
+		abort();
+	memset(&entries->meshes[known], 0,
+		(len - known) * sizeof(entries->meshes[0]));
+	entries->meshes_len = len;
+}
+
+void model_entries_inherit(
+	struct model_entries *entries, const struct model_entries *from)
+{
+	meshes_reserve(entries, from->meshes_len);
+	if (from->meshes_len)
+		memcpy(entries->meshes, from->meshes,
+			from->meshes_len * sizeof(from->meshes[0]));
+}
+
 void model_entries_mesh(struct model_entries *entries, size_t mesh,
 	const uint32_t *devices, size_t devices_len)
 {
+	struct model_mesh opened = { .members_len = 0 };
 	enum ttmem_anomaly reason;
 	uint64_t mask = 0, member;
 	size_t i;
 
-	if (mesh >= entries->meshes_len) {
-		entries->meshes = realloc(
-			entries->meshes, (mesh + 1) * sizeof(uint64_t));
-		if (!entries->meshes)
-			abort();
-		memset(&entries->meshes[entries->meshes_len], 0,
-			(mesh + 1 - entries->meshes_len) * sizeof(uint64_t));
-		entries->meshes_len = mesh + 1;
-	}
+	meshes_reserve(entries, mesh + 1);
 	for (i = 0; i < devices_len; i++) {
 		member = number_mask(entries, devices[i], true, &reason);
 		if (!member) {
@@ -108,9 +137,11 @@ void model_entries_mesh(struct model_entries *entries, size_t mesh,
 			truth_add_anomaly(entries->thread, reason);
 			return;
 		}
+		if (!(mask & member))
+			opened.members[opened.members_len++] = devices[i];
 		mask |= member;
 	}
-	entries->meshes[mesh] = mask;
+	entries->meshes[mesh] = opened;
 }
 
 void model_entries_mesh_end(
@@ -119,30 +150,32 @@ void model_entries_mesh_end(
 	enum ttmem_anomaly reason;
 
 	if (mesh.is_mesh && model_entries_mask(entries, mesh, false, &reason))
-		entries->meshes[mesh.number] = 0;
+		entries->meshes[mesh.number].members_len = 0;
 	else
 		truth_add_anomaly(entries->thread, TTMEM_ANOMALY_BAD_DEVICE);
 }
 
 /* -- open and close ------------------------------------------------------------------ */
 
-/* Everything on it becomes orphaned. */
-static void epoch_end(struct model_entries *entries, unsigned entry)
+/* Everything on these entries becomes orphaned: one call, one number. */
+static void epochs_end(struct model_entries *entries, uint64_t mask)
 {
 	struct truth_thread *thread = entries->thread;
-	unsigned figure;
+	unsigned entry, figure;
 
-	for (figure = 0; figure < TTMEM_FIGURES; figure++) {
-		const uint64_t *flows = thread->targets[entry].flows[figure];
-		uint64_t objects = truth_live_objects(flows);
-		uint64_t bytes = truth_live_bytes(flows);
+	entries->closes++;
+	for (; mask; mask &= mask - 1) {
+		entry = (unsigned)__builtin_ctzll(mask);
+		for (figure = 0; figure < TTMEM_FIGURES; figure++) {
+			struct truth_amount live = truth_live(
+				thread->targets[entry].flows[figure]);
 
-		if (objects)
-			truth_add_orphans(
-				thread, entry, figure, objects, bytes);
+			if (live.objects)
+				truth_add_orphans(thread, entry, figure, live);
+		}
+		entries->epochs[entry] = entries->closes;
+		entries->process->entries[entry].open = false;
 	}
-	entries->epochs[entry]++;
-	entries->process->entries[entry].open = false;
 }
 
 void model_entries_close(
@@ -151,10 +184,10 @@ void model_entries_close(
 	enum ttmem_anomaly reason;
 	uint64_t mask = model_entries_mask(entries, device, false, &reason);
 
-	if (!mask)
+	if (mask)
+		epochs_end(entries, mask);
+	else
 		truth_add_anomaly(entries->thread, TTMEM_ANOMALY_BAD_DEVICE);
-	for (; mask; mask &= mask - 1)
-		epoch_end(entries, (unsigned)__builtin_ctzll(mask));
 }
 
 /* 1 the same chip, 0 another one, -1 nobody can tell. */
@@ -187,7 +220,6 @@ static int entry_change(struct model_entries *entries, unsigned old,
 	const struct ttmem_device_info *info)
 {
 	int other = entry_of_chip(entries, info);
-	size_t i;
 
 	if (other < 0)
 		return other;
@@ -196,13 +228,7 @@ static int entry_change(struct model_entries *entries, unsigned old,
 			entries->thread, TTMEM_ANOMALY_DEVICE_CHANGED);
 	entries->current[old] = false;
 	entries->current[other] = true;
-	/* Meshes mean the logical id, not the chip. */
-	for (i = 0; i < entries->meshes_len; i++)
-		if (entries->meshes[i] >> old & 1)
-			entries->meshes[i] = (entries->meshes[i] &
-						     ~(1ull << old)) |
-				1ull << other;
-	epoch_end(entries, old);
+	epochs_end(entries, 1ull << old);
 	return other;
 }
 

@@ -5,18 +5,29 @@
 
 #include "model.h"
 
+/* Logical ids: a mesh means the devices that its ids mean at the moment. */
+struct model_mesh {
+	uint32_t members[TRUTH_ENTRIES_MAX];
+	size_t members_len; /* 0: not, or no longer open */
+};
+
 struct model_entries {
 	struct truth_process *process; /* has the entries themselves */
 	struct truth_thread *thread;
-	uint64_t epochs[TRUTH_ENTRIES_MAX];
-	bool current[TRUTH_ENTRIES_MAX]; /* what its logical id means now */
-	uint64_t *meshes;                /* masks; 0: not, or no longer */
+	uint64_t closes;                    /* calls so far */
+	uint64_t epochs[TRUTH_ENTRIES_MAX]; /* number of the last close */
+	bool current[TRUTH_ENTRIES_MAX];    /* what its logical id means now */
+	struct model_mesh *meshes;
 	size_t meshes_len;
 };
 
 void model_entries_init(struct model_entries *entries,
 	struct truth_process *process, struct truth_thread *thread);
 void model_entries_free(struct model_entries *entries);
+
+/* The meshes of another process. */
+void model_entries_inherit(
+	struct model_entries *entries, const struct model_entries *from);
 
 /* The entries that a device argument means; 0 and the reason if there are none. */
 uint64_t model_entries_mask(struct model_entries *entries,

@@ -45,6 +45,7 @@ enum {
 	OPTION_LOGICAL_OFFSET,
 	OPTION_MARKS,
 	OPTION_MESH,
+	OPTION_NO_BANKS,
 	OPTION_NO_CLOSE,
 	OPTION_NO_IDENTITY,
 	OPTION_OBJECTS,
@@ -55,6 +56,7 @@ enum {
 	OPTION_SCRIPT,
 	OPTION_SECONDS,
 	OPTION_SEED,
+	OPTION_SHRINK,
 	OPTION_SIZE,
 	OPTION_THREADS,
 	OPTION_UNTRACKED,
@@ -83,7 +85,8 @@ static const struct option options_known[] = {
 	{ "live", required_argument, NULL, OPTION_LIVE },
 	{ "logical-offset", required_argument, NULL, OPTION_LOGICAL_OFFSET },
 	{ "marks", no_argument, NULL, OPTION_MARKS },
-	{ "mesh", no_argument, NULL, OPTION_MESH },
+	{ "mesh", optional_argument, NULL, OPTION_MESH },
+	{ "no-banks", no_argument, NULL, OPTION_NO_BANKS },
 	{ "no-close", no_argument, NULL, OPTION_NO_CLOSE },
 	{ "no-identity", no_argument, NULL, OPTION_NO_IDENTITY },
 	{ "objects", required_argument, NULL, OPTION_OBJECTS },
@@ -95,6 +98,7 @@ static const struct option options_known[] = {
 	{ "script", required_argument, NULL, OPTION_SCRIPT },
 	{ "seconds", required_argument, NULL, OPTION_SECONDS },
 	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "shrink", required_argument, NULL, OPTION_SHRINK },
 	{ "size", required_argument, NULL, OPTION_SIZE },
 	{ "threads", required_argument, NULL, OPTION_THREADS },
 	{ "untracked", no_argument, NULL, OPTION_UNTRACKED },
@@ -254,7 +258,8 @@ static bool where_parse(struct load_options *o, int option)
 		o->devices_given = true;
 		return true;
 	case OPTION_MESH:
-		o->mesh = true;
+		o->mesh = optarg ? number_get(option, 1, TRUTH_ENTRIES_MAX) :
+				   TRUTH_ENTRIES_MAX;
 		return true;
 	case OPTION_BOARD:
 		o->board = load_board_find(optarg);
@@ -312,6 +317,12 @@ static bool what_parse(struct load_options *o, int option)
 		return true;
 	case OPTION_OBJECTS:
 		o->objects = number_get(option, 0, LIVE_MAX);
+		return true;
+	case OPTION_NO_BANKS:
+		o->no_banks = true;
+		return true;
+	case OPTION_SHRINK:
+		o->shrink = number_get(option, 0, 100);
 		return true;
 	case OPTION_SIZE:
 		size_range_set(o);
@@ -394,6 +405,8 @@ static void options_settle(struct load_options *o)
 			o->not_for_scripts);
 	if (!o->pattern)
 		o->pattern = load_pattern_find("churn");
+	if (o->mesh > o->devices)
+		o->mesh = o->devices;
 	if (o->crash_after && !o->crash)
 		o->crash = SIGKILL;
 	if (o->pattern->holds && !o->script)

@@ -17,7 +17,7 @@ struct load_options {
 	uint64_t threads;
 	uint64_t devices;
 	bool devices_given;
-	bool mesh;
+	uint64_t mesh; /* devices of each mesh, 0: no meshes */
 	const struct load_board *board;
 	uint64_t chip_offset;
 	uint64_t logical_offset;
@@ -35,6 +35,8 @@ struct load_options {
 	double rate;        /* events per second and thread; 0: flat out */
 	uint64_t live;
 	uint64_t objects;
+	bool no_banks;
+	uint64_t shrink; /* percent */
 	bool size_given;
 	uint64_t size_min;
 	uint64_t size_max;

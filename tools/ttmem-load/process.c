@@ -98,6 +98,7 @@ struct devices {
 	struct truth_process *process;
 	struct load_worker main; /* for the calls of this thread */
 	struct load_target targets[TRUTH_TARGETS_MAX];
+	size_t meshes_len;
 	size_t targets_len; /* that the threads use */
 };
 
@@ -140,23 +141,28 @@ static void entry_add(struct devices *devices, uint64_t number)
 	ttm_word_store(&devices->process->targets_len, number + 1);
 }
 
-/* The mesh is the target after those of its members, and the only one used. */
-static void mesh_add(struct devices *devices)
+/* Meshes are the targets after the devices, and then the only ones used. */
+static void mesh_add(struct devices *devices, uint64_t first, uint64_t len)
 {
-	const struct load_options *o = devices->child->options;
+	uint64_t number = devices->child->options->devices +
+		devices->meshes_len++;
+	struct load_target *target = &devices->targets[number];
 	struct truth_thread *truth = devices->main.truth;
 	uint32_t members[TRUTH_ENTRIES_MAX];
-	uint64_t len = o->devices, i;
+	uint64_t mask = 0, i;
 
-	for (i = 0; i < len; i++)
-		members[i] = devices->targets[i].device;
-	devices->process->targets[len] = len == 64 ? UINT64_MAX :
-						     (1ull << len) - 1;
-	ttm_word_store(&devices->process->targets_len, len + 1);
+	for (i = 0; i < len; i++) {
+		members[i] = devices->targets[first + i].device;
+		mask |= 1ull << (first + i);
+	}
+	devices->process->targets[number] = mask;
+	ttm_word_store(&devices->process->targets_len, number + 1);
 	truth_begin(truth, TRUTH_CALL_MESH_OPEN, members[0], 0);
-	devices->targets[len].device = ttmem_mesh_open(members, len);
+	target->device = ttmem_mesh_open(members, len);
 	truth_commit(truth);
-	devices->targets[len].truth = (uint32_t)len;
+	target->truth = (uint32_t)number;
+	target->first = (uint32_t)first;
+	target->members = (uint32_t)len;
 }
 
 static void devices_open(struct devices *devices)
@@ -166,9 +172,10 @@ static void devices_open(struct devices *devices)
 
 	for (i = 0; i < o->devices; i++)
 		entry_add(devices, i);
-	if (o->mesh)
-		mesh_add(devices);
-	devices->targets_len = o->mesh ? 1 : o->devices;
+	for (i = 0; o->mesh && i < o->devices; i += o->mesh)
+		mesh_add(devices, i,
+			o->devices - i < o->mesh ? o->devices - i : o->mesh);
+	devices->targets_len = o->mesh ? devices->meshes_len : o->devices;
 }
 
 /* What is still there becomes orphaned. The other threads are at rest. */
@@ -180,13 +187,12 @@ static void device_close(struct devices *devices, size_t number)
 	struct truth_counters sum;
 	unsigned figure;
 
-	truth_target_sum(child->truth, child->process, number, &sum);
+	truth_entry_sum(child->truth, child->process, number, &sum);
 	truth_begin(truth, TRUTH_CALL_CLOSE, target->device, 0);
 	for (figure = 0; figure < TTMEM_FIGURES; figure++)
 		if (truth_live_objects(sum.flows[figure]))
 			truth_add_orphans(truth, number, figure,
-				truth_live_objects(sum.flows[figure]),
-				truth_live_bytes(sum.flows[figure]));
+				truth_live(sum.flows[figure]));
 	ttmem_device_close(target->device);
 	truth_commit(truth);
 	devices->process->entries[number].open = false;
@@ -198,10 +204,11 @@ static void devices_close(struct devices *devices)
 	struct truth_thread *truth = devices->main.truth;
 	uint64_t i;
 
-	if (o->mesh) {
-		truth_begin(truth, TRUTH_CALL_MESH_CLOSE,
-			devices->targets[o->devices].device, 0);
-		ttmem_mesh_close(devices->targets[o->devices].device);
+	for (i = 0; i < devices->meshes_len; i++) {
+		uint32_t mesh = devices->targets[o->devices + i].device;
+
+		truth_begin(truth, TRUTH_CALL_MESH_CLOSE, mesh, 0);
+		ttmem_mesh_close(mesh);
 		truth_commit(truth);
 	}
 	/* What was never opened is never closed. */
@@ -231,10 +238,8 @@ static void leaks_make(struct devices *devices)
 	for (i = child->process; i < o->leak; i += o->processes) {
 		load_leak_describe(o, i, &leak);
 		load_push(&devices->main, leak.scope, 0);
-		load_alloc(&devices->main, &devices->targets[leak.device],
-			o->leak_kind, leak.id,
-			load_address(&devices->main, o->leak_kind, 0, 1),
-			o->leak_size);
+		load_leave(&devices->main, &devices->targets[leak.device],
+			o->leak_kind, leak.id, o->leak_size);
 		load_pop(&devices->main);
 		ttm_word_add(&devices->process->leaks_made, 1);
 	}
@@ -252,9 +257,11 @@ static void worker_init(struct load_worker *worker,
 	worker->options = o;
 	ttmem_device_info_init(&worker->board, 0);
 	load_board_describe(o->board, &worker->board);
+	load_core_sets(worker);
 	worker->shared = child->truth;
 	worker->truth = truth_thread(
 		child->truth, child->process, truth_number);
+	worker->devices = devices->targets;
 	worker->targets = &devices->targets[o->mesh ? o->devices : 0];
 	worker->targets_len = devices->targets_len;
 	worker->process = child->process;

@@ -14,9 +14,26 @@ void load_program_new(struct load_worker *worker, struct load_program *program)
 	load_random_target(worker, &program->target);
 }
 
-static uint64_t cb_bytes(const struct load_cb *cb)
+/* Most CBs are on all cores. */
+static struct load_cores cores_choose(struct load_worker *worker)
 {
-	return cb->borrowed ? 0 : cb->size * cb->cores;
+	return worker->core_sets[load_random_below(worker, 100) < 60 ?
+			0 :
+			load_random_below(worker, LOAD_CORE_SETS)];
+}
+
+static struct truth_amount cb_amount(const struct load_cb *cb)
+{
+	uint64_t bytes = cb->borrowed ? 0 : cb->size * cb->cores.count;
+
+	return (struct truth_amount){ 1, bytes, bytes };
+}
+
+static struct truth_amount kernel_amount(const struct load_kernel *kernel)
+{
+	uint64_t bytes = kernel->size * kernel->cores;
+
+	return (struct truth_amount){ 1, bytes, bytes };
 }
 
 /* Above the CBs before it. */
@@ -38,22 +55,24 @@ void load_cb_plan(struct load_worker *worker, struct load_program *program,
 	const struct load_target *target = &worker->targets[program->target];
 	struct load_cb *cb = &program->cbs[number];
 	struct truth_thread *truth = worker->truth;
-	uint64_t before = cb_bytes(cb);
+	struct truth_amount before = cb_amount(cb);
 	bool was_live = cb->live;
 
 	cb->size = load_random_size(worker, CB_LEAST, CB_MOST);
-	cb->cores = worker->options->board->cores;
+	cb->cores = cores_choose(worker);
 	cb->borrowed = load_random_below(worker, 100) < BORROWED_PERCENT;
 	cb->live = true;
 	load_pace(worker);
 	load_scope_turn(worker);
 	truth_begin(truth, TRUTH_CALL_CB_ALLOC, target->device, number);
-	if (was_live)
-		truth_add_free(
-			truth, target->truth, TTMEM_FIGURE_CB, 1, before);
-	truth_add_alloc(truth, target->truth, TTMEM_FIGURE_CB, 1, cb_bytes(cb));
+	if (was_live) {
+		truth_add_objects(truth, TRUTH_OBJECTS_FREED, 1);
+		truth_add_free(truth, target->truth, TTMEM_FIGURE_CB, before);
+	}
+	truth_add_objects(truth, TRUTH_OBJECTS_ALLOCATED, 1);
+	truth_add_alloc(truth, target->truth, TTMEM_FIGURE_CB, cb_amount(cb));
 	ttmem_cb_alloc(target->device, program->id, number,
-		cb_address(worker, program, number), cb->size, cb->cores,
+		cb_address(worker, program, number), cb->size, cb->cores.handle,
 		cb->borrowed ? TTMEM_CB_BORROWED : 0);
 	truth_commit(truth);
 }
@@ -66,8 +85,9 @@ void load_cb_free(struct load_worker *worker, struct load_program *program,
 
 	load_pace(worker);
 	truth_begin(worker->truth, TRUTH_CALL_CB_FREE, target->device, number);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_FREED, 1);
 	truth_add_free(
-		worker->truth, target->truth, TTMEM_FIGURE_CB, 1, cb_bytes(cb));
+		worker->truth, target->truth, TTMEM_FIGURE_CB, cb_amount(cb));
 	ttmem_cb_free(target->device, program->id, number);
 	truth_commit(worker->truth);
 	cb->live = false;
@@ -78,6 +98,14 @@ static bool kernel_is_same(
 {
 	return a->live && a->type == b->type && a->size == b->size &&
 		a->cores == b->cores && a->in_ring == b->in_ring;
+}
+
+static void kernel_count_free(struct load_worker *worker,
+	const struct load_target *target, const struct load_kernel *kernel)
+{
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_FREED, 1);
+	truth_add_free(worker->truth, target->truth,
+		TTMEM_FIGURE_KERNEL + kernel->type, kernel_amount(kernel));
 }
 
 void load_kernel_load(struct load_worker *worker, struct load_program *program,
@@ -95,26 +123,17 @@ void load_kernel_load(struct load_worker *worker, struct load_program *program,
 			1);
 	} else {
 		if (before->live)
-			truth_add_free(truth, target->truth,
-				TTMEM_FIGURE_KERNEL + before->type, 1,
-				before->size * before->cores);
+			kernel_count_free(worker, target, before);
+		truth_add_objects(truth, TRUTH_OBJECTS_ALLOCATED, 1);
 		truth_add_alloc(truth, target->truth,
-			TTMEM_FIGURE_KERNEL + kernel.type, 1,
-			kernel.size * kernel.cores);
+			TTMEM_FIGURE_KERNEL + kernel.type,
+			kernel_amount(&kernel));
 	}
 	ttmem_kernel_load(target->device, program->id, kernel.type, kernel.size,
 		kernel.cores, kernel.in_ring ? TTMEM_KERNEL_IN_RING : 0);
 	truth_commit(truth);
 	program->kernel = kernel;
 	program->kernel.live = true;
-}
-
-static void kernel_count_free(struct load_worker *worker,
-	const struct load_target *target, const struct load_kernel *kernel)
-{
-	truth_add_free(worker->truth, target->truth,
-		TTMEM_FIGURE_KERNEL + kernel->type, 1,
-		kernel->size * kernel->cores);
 }
 
 void load_kernel_unload(
@@ -135,22 +154,25 @@ void load_program_destroy(
 	struct load_worker *worker, struct load_program *program)
 {
 	const struct load_target *target = &worker->targets[program->target];
-	uint64_t objects = 0;
-	uint64_t bytes = 0;
+	struct truth_amount cbs = { 0, 0, 0 };
 	unsigned i;
 
 	for (i = 0; i < LOAD_CBS_MAX; i++)
 		if (program->cbs[i].live) {
-			objects++;
-			bytes += cb_bytes(&program->cbs[i]);
+			cbs.objects++;
+			cbs.bytes += cb_amount(&program->cbs[i]).bytes;
 			program->cbs[i].live = false;
 		}
 	load_pace(worker);
 	truth_begin(
 		worker->truth, TRUTH_CALL_DESTROY, target->device, program->id);
-	if (objects)
-		truth_add_free(worker->truth, target->truth, TTMEM_FIGURE_CB,
-			objects, bytes);
+	cbs.requested = cbs.bytes;
+	if (cbs.objects) {
+		truth_add_objects(
+			worker->truth, TRUTH_OBJECTS_FREED, cbs.objects);
+		truth_add_free(
+			worker->truth, target->truth, TTMEM_FIGURE_CB, cbs);
+	}
 	if (program->kernel.live)
 		kernel_count_free(worker, target, &program->kernel);
 	ttmem_program_destroy(target->device, program->id);

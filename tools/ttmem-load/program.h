@@ -17,7 +17,7 @@ enum {
 
 struct load_cb {
 	uint64_t size; /* per core */
-	uint32_t cores;
+	struct load_cores cores;
 	bool borrowed;
 	bool live;
 };

@@ -28,7 +28,7 @@ struct load_script {
 	char buffer[LINE_MAX_SIZE];
 	size_t buffer_len;
 	bool ended;
-	struct script_names meshes;
+	struct script_names names;
 	struct script_command *commands;
 	size_t commands_len;
 	size_t commands_max;
@@ -112,7 +112,7 @@ static bool command_read(struct load_script *script)
 		if (words_len == 0)
 			continue;
 		command = command_new(script);
-		script_command_parse(script, &script->meshes, script->line,
+		script_command_parse(script, &script->names, script->line,
 			words, words_len, command);
 		script->forks += strcmp(command->verb->name, script_fork) == 0;
 		script->commands_len++;
@@ -183,9 +183,15 @@ void load_script_free(struct load_script **script)
 		free(s->commands[i].text);
 		free(s->commands[i].devices);
 	}
-	for (i = 0; i < s->meshes.len; i++)
-		free(s->meshes.names[i]);
-	free(s->meshes.names);
+	for (i = 0; i < s->names.len; i++)
+		free(s->names.names[i]);
+	for (i = 0; i < s->names.cores_len; i++) {
+		free(s->names.cores[i]->name);
+		free(s->names.cores[i]->ranges);
+		free(s->names.cores[i]);
+	}
+	free(s->names.names);
+	free(s->names.cores);
 	free(s->commands);
 	free(s);
 	*script = NULL;

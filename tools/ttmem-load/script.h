@@ -21,6 +21,14 @@ enum {
 	SCRIPT_NUMBERS_MAX = 8
 };
 
+/* A core set of the script: the cores of all its ranges. */
+struct script_cores {
+	char *name;
+	struct ttmem_core_range *ranges;
+	size_t ranges_len;
+	uint32_t count;
+};
+
 /* The words of a line, understood. */
 struct script_command {
 	const struct script_verb *verb;
@@ -28,7 +36,17 @@ struct script_command {
 	struct model_device device;           /* the first device argument */
 	uint64_t numbers[SCRIPT_NUMBERS_MAX]; /* the others, in order */
 	size_t numbers_len;
-	bool flag;         /* the word at the end is there */
+	bool flag;      /* the word at the end is there */
+	uint32_t flags; /* TTMEM_BUFFER_*, TTMEM_CB_* */
+	/* A `cores` argument: a core set, or NULL and a count. */
+	const struct script_cores *cores;
+	uint32_t cores_count;
+	/* Figures of an allocator; 0 banks and TTMEM_UNKNOWN if not said. */
+	uint32_t banks;
+	uint64_t bytes_per_bank;
+	uint64_t free_per_bank;
+	uint64_t largest_free_per_bank;
+	uint64_t program;
 	char *text;        /* a name or text, or NULL */
 	uint32_t *devices; /* members of a mesh */
 	size_t devices_len;
@@ -38,9 +56,11 @@ struct script_command {
 struct script_run;
 
 /*
- * `arguments`: d device, m name of a new mesh, k kind, t kernel type, n number,
- * s size, c number of cores, l list of devices, w text, e exit status, g signal,
- * o what open takes; those behind a | may be missing.
+ * `arguments`: d device, m name of a new mesh, k kind, K kind or cb, t kernel type,
+ * n number, s size, c cores, l list of devices, w text, e exit status, g signal; those
+ * behind a | may be missing. One of these takes the rest of the line: o what open
+ * takes, a what alloc takes, f what failed takes, b flags of a CB, r the name and the
+ * ranges of a core set.
  */
 struct script_verb {
 	const char *name;

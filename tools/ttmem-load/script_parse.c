@@ -14,7 +14,7 @@
 
 struct parsing {
 	const struct load_script *script;
-	struct script_names *meshes;
+	struct script_names *names;
 	unsigned line;
 	struct script_command *command;
 	char shown[96]; /* a word made fit to be printed */
@@ -148,8 +148,8 @@ static struct model_device device_read(struct parsing *p, const char *word)
 		device.number = (uint32_t)value;
 		return device;
 	}
-	mesh = mesh_find(p->meshes, word);
-	if (mesh == p->meshes->len)
+	mesh = mesh_find(p->names, word);
+	if (mesh == p->names->len)
 		script_fail(p->script, p->line,
 			"neither a device nor a mesh: %s", shown(p, word));
 	device.number = (uint32_t)mesh;
@@ -204,7 +204,7 @@ static void list_read(struct parsing *p, char *word)
  * new mesh from now on. */
 static void mesh_name_read(struct parsing *p, const char *word)
 {
-	struct script_names *meshes = p->meshes;
+	struct script_names *meshes = p->names;
 	size_t mesh = mesh_find(meshes, word);
 
 	if (!isalpha((unsigned char)word[0]))
@@ -220,6 +220,185 @@ static void mesh_name_read(struct parsing *p, const char *word)
 	}
 	p->command->device.number = (uint32_t)mesh;
 	p->command->device.is_mesh = true;
+}
+
+/* Cuts KEY=VALUE in two; returns the value. */
+static char *value_cut(struct parsing *p, char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (!value)
+		script_fail(p->script, p->line, "not KEY=VALUE: %s",
+			shown(p, word));
+	*value = '\0';
+	return value + 1;
+}
+
+/* -- cores --------------------------------------------------------------------------- */
+
+/* X,Y or X,Y-X,Y. */
+static void range_read(
+	struct parsing *p, const char *word, struct ttmem_core_range *ret_range)
+{
+	struct ttmem_core_range *r = ret_range;
+	int end = 0, more = 0;
+
+	if (sscanf(word, "%u,%u%n-%u,%u%n", &r->first_x, &r->first_y, &end,
+		    &r->last_x, &r->last_y, &more) < 4) {
+		r->last_x = r->first_x;
+		r->last_y = r->first_y;
+		more = end;
+	}
+	if (!end || word[more] || r->first_x > r->last_x ||
+		r->first_y > r->last_y || r->last_x > 31 || r->last_y > 30)
+		script_fail(p->script, p->line, "not a range of cores: %s",
+			shown(p, word));
+}
+
+/* Ranges may overlap: each core counts once. */
+static uint32_t cores_count(const struct script_cores *cores)
+{
+	uint32_t rows[31] = { 0 }, count = 0, x, y;
+	size_t i;
+
+	for (i = 0; i < cores->ranges_len; i++)
+		for (y = cores->ranges[i].first_y; y <= cores->ranges[i].last_y;
+			y++)
+			for (x = cores->ranges[i].first_x;
+				x <= cores->ranges[i].last_x; x++)
+				rows[y] |= 1u << x;
+	for (y = 0; y < 31; y++)
+		count += (uint32_t)__builtin_popcount(rows[y]);
+	return count;
+}
+
+static void cores_define(struct parsing *p, char **words, int words_len)
+{
+	struct script_names *names = p->names;
+	struct script_cores *cores = load_memory(1, sizeof(*cores));
+	int i;
+
+	if (words_len < 2)
+		script_fail(p->script, p->line, "cores: too few words");
+	if (!isalpha((unsigned char)words[0][0]))
+		script_fail(p->script, p->line,
+			"a core set's name begins with a letter: %s",
+			shown(p, words[0]));
+	names->cores = realloc(
+		names->cores, (names->cores_len + 1) * sizeof(names->cores[0]));
+	if (!names->cores)
+		script_fail(p->script, p->line, "no memory");
+	names->cores[names->cores_len++] = cores;
+	cores->name = text_copy(words[0]);
+	cores->ranges = load_memory(
+		(size_t)words_len - 1, sizeof(cores->ranges[0]));
+	for (i = 1; i < words_len; i++)
+		range_read(p, words[i], &cores->ranges[cores->ranges_len++]);
+	cores->count = cores_count(cores);
+}
+
+/* A number, or the name of a core set. */
+static void cores_read(struct parsing *p, const char *word)
+{
+	struct script_command *c = p->command;
+	size_t i;
+
+	for (i = p->names->cores_len; i-- > 0;)
+		if (strcmp(p->names->cores[i]->name, word) == 0) {
+			c->cores = p->names->cores[i];
+			c->cores_count = c->cores->count;
+			return;
+		}
+	if (isalpha((unsigned char)word[0]))
+		script_fail(p->script, p->line,
+			"neither a number nor a core set: %s", shown(p, word));
+	c->cores_count = (uint32_t)number_read(p, word, UINT32_MAX, "a number");
+}
+
+/* -- allocators ---------------------------------------------------------------------- */
+
+/* A word that is a flag by itself; false: it is not. */
+static bool flag_read(struct parsing *p, const char *word, const char *names[],
+	const uint32_t flags[], size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (strcmp(word, names[i]) == 0) {
+			p->command->flags |= flags[i];
+			return true;
+		}
+	return false;
+}
+
+static void alloc_read(struct parsing *p, char **words, int words_len)
+{
+	static const char *names[] = { "persistent", "trace", "per_core" };
+	static const uint32_t flags[] = { TTMEM_BUFFER_PERSISTENT,
+		TTMEM_BUFFER_TRACE, TTMEM_BUFFER_PER_CORE };
+	struct script_command *c = p->command;
+	char *value;
+	int i;
+
+	for (i = 0; i < words_len; i++) {
+		if (flag_read(p, words[i], names, flags, 3))
+			continue;
+		if (!strchr(words[i], '='))
+			script_fail(p->script, p->line,
+				"alloc: too many words: %s",
+				shown(p, words[i]));
+		value = value_cut(p, words[i]);
+		if (strcmp(words[i], "banks") == 0)
+			c->banks = (uint32_t)number_read(
+				p, value, UINT32_MAX, "a number");
+		else if (strcmp(words[i], "per_bank") == 0)
+			c->bytes_per_bank = size_read(p, value);
+		else if (strcmp(words[i], "cores") == 0)
+			cores_read(p, value);
+		else
+			script_fail(
+				p->script, p->line, "alloc does not take that");
+	}
+}
+
+static void failed_read(struct parsing *p, char **words, int words_len)
+{
+	struct script_command *c = p->command;
+	char *value;
+	int i;
+
+	for (i = 0; i < words_len; i++) {
+		if (!strchr(words[i], '='))
+			script_fail(p->script, p->line,
+				"failed: too many words: %s",
+				shown(p, words[i]));
+		value = value_cut(p, words[i]);
+		if (strcmp(words[i], "per_bank") == 0)
+			c->bytes_per_bank = size_read(p, value);
+		else if (strcmp(words[i], "free") == 0)
+			c->free_per_bank = size_read(p, value);
+		else if (strcmp(words[i], "largest") == 0)
+			c->largest_free_per_bank = size_read(p, value);
+		else if (strcmp(words[i], "program") == 0)
+			c->program = number_read(
+				p, value, UINT64_MAX, "a program");
+		else
+			script_fail(p->script, p->line,
+				"failed does not take that");
+	}
+}
+
+static void cb_flags_read(struct parsing *p, char **words, int words_len)
+{
+	static const char *names[] = { "borrowed", "dataflow", "scratchpad" };
+	static const uint32_t flags[] = { TTMEM_CB_BORROWED, TTMEM_CB_DATAFLOW,
+		TTMEM_CB_SCRATCHPAD };
+	int i;
+
+	for (i = 0; i < words_len; i++)
+		if (!flag_read(p, words[i], names, flags, 3))
+			script_fail(p->script, p->line,
+				"cb: too many words: %s", shown(p, words[i]));
 }
 
 /* -- open ------------------------------------------------------------------------------ */
@@ -268,7 +447,11 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 		{ "l1", &info->l1_bytes_per_core }, { "cores", &info->cores },
 		{ "l1_small", &info->l1_small_bytes },
 		{ "trace", &info->trace_bytes }, { "l1_base", &info->l1_base },
-		{ "l1_top", &info->l1_top } };
+		{ "l1_top", &info->l1_top },
+		{ "dram_banks", &info->dram_banks },
+		{ "dram_bank", &info->dram_bank_bytes },
+		{ "dram_base", &info->dram_base },
+		{ "l1_banks", &info->l1_banks } };
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -278,6 +461,8 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 		}
 	if (strcmp(key, "chip") == 0) {
 		info->chip_id = number_read(p, value, UINT64_MAX, "a chip id");
+	} else if (strcmp(key, "gateway") == 0) {
+		info->gateway = number_read(p, value, UINT64_MAX, "a chip id");
 	} else if (strcmp(key, "pci") == 0) {
 		info->pci_address = pci_read(p, value);
 	} else if (strcmp(key, "arch") == 0) {
@@ -305,11 +490,7 @@ static void open_read(struct parsing *p, char **words, int words_len)
 	if (p->command->device.is_mesh)
 		script_fail(p->script, p->line, "a mesh cannot be opened");
 	for (i = 0; i < words_len; i++) {
-		value = strchr(words[i], '=');
-		if (!value)
-			script_fail(p->script, p->line, "not KEY=VALUE: %s",
-				shown(p, words[i]));
-		*value++ = '\0';
+		value = value_cut(p, words[i]);
 		fact_read(p, words[i], value, &board);
 	}
 }
@@ -341,8 +522,14 @@ static void argument_read(struct parsing *p, char letter, char *word)
 	case 'n':
 		number_add(c, number_read(p, word, UINT64_MAX, "a number"));
 		break;
+	case 'K':
+		if (strcmp(word, "cb") == 0)
+			number_add(c, TTMEM_FIGURE_CB);
+		else
+			number_add(c, kind_read(p, word));
+		break;
 	case 'c':
-		number_add(c, number_read(p, word, UINT32_MAX, "a number"));
+		cores_read(p, word);
 		break;
 	case 'e':
 		number_add(c, number_read(p, word, 255, "an exit status"));
@@ -362,17 +549,50 @@ static void argument_read(struct parsing *p, char letter, char *word)
 	}
 }
 
+/* What follows the arguments that have their place. */
+static void rest_read(
+	struct parsing *p, char letter, char **words, int words_len)
+{
+	switch (letter) {
+	case 'o':
+		open_read(p, words, words_len);
+		break;
+	case 'a':
+		alloc_read(p, words, words_len);
+		break;
+	case 'f':
+		failed_read(p, words, words_len);
+		break;
+	case 'b':
+		cb_flags_read(p, words, words_len);
+		break;
+	case 'r':
+		cores_define(p, words, words_len);
+		break;
+	default:
+		if (words_len)
+			script_fail(p->script, p->line,
+				"%s: too many words: %s",
+				p->command->verb->name, shown(p, words[0]));
+		break;
+	}
+}
+
 void script_command_parse(const struct load_script *script,
-	struct script_names *meshes, unsigned line, char **words, int words_len,
+	struct script_names *names, unsigned line, char **words, int words_len,
 	struct script_command *ret_command)
 {
-	struct parsing p = { script, meshes, line, ret_command, "" };
+	struct parsing p = { script, names, line, ret_command, "" };
 	const struct script_verb *verb = script_verb_find(words[0]);
 	const char *letter;
 	bool optional = false;
 	int at = 1;
 
 	memset(ret_command, 0, sizeof(*ret_command));
+	ret_command->bytes_per_bank = TTMEM_UNKNOWN;
+	ret_command->free_per_bank = TTMEM_UNKNOWN;
+	ret_command->largest_free_per_bank = TTMEM_UNKNOWN;
+	ret_command->program = TTMEM_UNKNOWN;
 	if (!verb)
 		script_fail(script, line,
 			"unknown event: %s (ttmem-load(1) lists them)",
@@ -384,21 +604,22 @@ void script_command_parse(const struct load_script *script,
 		ret_command->flag = true;
 		words_len--;
 	}
-	for (letter = verb->arguments; *letter && *letter != 'o'; letter++) {
+	for (letter = verb->arguments; *letter && !strchr("oafbr", *letter);
+		letter++) {
 		if (*letter == '|') {
 			optional = true;
 			continue;
 		}
-		if (at == words_len && optional)
-			break;
+		/* Words that are no numbers may follow a number left out. */
+		if (optional &&
+			(at == words_len ||
+				(*letter == 's' &&
+					!isdigit((unsigned char)words[at][0]))))
+			continue;
 		if (at == words_len)
 			script_fail(
 				script, line, "%s: too few words", verb->name);
 		argument_read(&p, *letter, words[at++]);
 	}
-	if (*letter == 'o')
-		open_read(&p, words + at, words_len - at);
-	else if (at < words_len)
-		script_fail(script, line, "%s: too many words: %s", verb->name,
-			shown(&p, words[at]));
+	rest_read(&p, *letter, words + at, words_len - at);
 }

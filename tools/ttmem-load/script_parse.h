@@ -9,10 +9,12 @@ enum {
 	SCRIPT_WORDS_MAX = 32
 };
 
-/* Names of meshes in the order of their first appearance. */
+/* Names in the order of their first appearance. */
 struct script_names {
-	char **names;
+	char **names; /* of meshes */
 	size_t len;
+	struct script_cores **cores; /* a name said again is another set */
+	size_t cores_len;
 };
 
 /*
@@ -25,7 +27,7 @@ int script_words(
 
 /* Ends the process if something is wrong. */
 void script_command_parse(const struct load_script *script,
-	struct script_names *meshes, unsigned line, char **words, int words_len,
+	struct script_names *names, unsigned line, char **words, int words_len,
 	struct script_command *ret_command);
 
 #endif

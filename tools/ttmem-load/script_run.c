@@ -20,7 +20,7 @@ void script_run_handles(struct script_run *run, size_t len)
 		run->handles[run->handles_len++] = UINT32_MAX;
 }
 
-/* The place of the `end` that belongs to the fork at `at`. */
+/* Where the `end` is that belongs to the fork at `at`. */
 static size_t block_end(const struct script_run *run, size_t at)
 {
 	const struct script_command *fork_line = script_at(
@@ -59,14 +59,15 @@ static void commands_run(struct script_run *run, size_t from, size_t to)
 	script_run_wait(run, NULL);
 }
 
-/* The child owns none of its parent's objects, and starts with its first event. */
-static void run_init(struct script_run *run, bool started)
+/* A child owns none of its parent's objects, and starts with its first event. */
+static void run_init(
+	struct script_run *run, bool started, const struct model *parent)
 {
 	struct truth *truth = run->child.truth;
 
 	run->process = &truth->processes[run->child.process];
 	run->thread = truth_thread(truth, run->child.process, 0);
-	run->model = model_new(run->process, run->thread, started);
+	run->model = model_new(run->process, run->thread, started, parent);
 }
 
 void script_run_fork(struct script_run *run, const struct script_command *c)
@@ -74,6 +75,7 @@ void script_run_fork(struct script_run *run, const struct script_command *c)
 	size_t from = run->at + 1;
 	size_t end = block_end(run, run->at);
 	struct truth_process *process = truth_process_new(run->child.truth);
+	struct model *parent;
 	pid_t pid;
 
 	if (!process)
@@ -86,8 +88,9 @@ void script_run_fork(struct script_run *run, const struct script_command *c)
 		ttm_word_store(&process->pid, (uint64_t)getpid());
 		run->child.process = (size_t)(process -
 			run->child.truth->processes);
-		model_free(&run->model);
-		run_init(run, false);
+		parent = run->model;
+		run_init(run, false, parent);
+		model_free(&parent);
 		commands_run(run, from, end);
 		exit(TTM_EXIT_OK);
 	}
@@ -118,7 +121,7 @@ void load_script_run(const struct load_child *child)
 {
 	struct script_run run = { .child = *child };
 
-	run_init(&run, true);
+	run_init(&run, true, NULL);
 	commands_run(&run, 0, SIZE_MAX);
 	model_free(&run.model);
 	free(run.handles);

@@ -80,21 +80,44 @@ static unsigned kind_figure(uint64_t kind)
 	return kind < TRUTH_KINDS ? (unsigned)kind : TTMEM_FIGURES;
 }
 
+/* A count, or the handle of a core set: the same cores always give the same. */
+static uint32_t cores_of(const struct script_command *c)
+{
+	return c->cores ?
+		ttmem_core_set(c->cores->ranges, c->cores->ranges_len) :
+		c->cores_count;
+}
+
 static void run_alloc(struct script_run *run, const struct script_command *c)
 {
-	const uint64_t *n = c->numbers; /* kind, id, address, size, charged */
-	struct model_object object = {
-		.figure = kind_figure(n[0]), .id = n[1], .size = n[3]
-	};
+	const uint64_t *n = c->numbers; /* kind, id, address, size, used */
+	bool is_used_told = c->numbers_len > 4;
+	struct model_object object = { .figure = kind_figure(n[0]),
+		.id = n[1],
+		.size = n[3],
+		.cores = c->cores_count,
+		.flags = c->flags,
+		.banks = is_used_told ? 1 : c->banks,
+		.bytes_per_bank = is_used_told ? n[4] : c->bytes_per_bank };
 	enum ttmem_kind kind = (enum ttmem_kind)n[0];
+	struct ttmem_buffer buffer;
 
 	begin(run, c, TRUTH_CALL_ALLOC, n[1]);
 	model_put(run->model, c->device, &object);
-	if (c->numbers_len > 4)
-		ttmem_alloc_charged(
-			handle(run, c->device), kind, n[1], n[2], n[3], n[4]);
+	ttmem_buffer_init(&buffer, handle(run, c->device), kind);
+	buffer.id = n[1];
+	buffer.address = n[2];
+	buffer.bytes = n[3];
+	buffer.bytes_per_bank = object.bytes_per_bank;
+	buffer.banks = object.banks;
+	buffer.cores = cores_of(c);
+	buffer.flags = c->flags;
+	/* The short form, where it says as much. */
+	if (object.banks || object.cores || object.flags ||
+		object.bytes_per_bank != TTMEM_UNKNOWN)
+		ttmem_buffer_alloc(&buffer);
 	else
-		ttmem_alloc(handle(run, c->device), kind, n[1], n[2], n[3]);
+		ttmem_alloc(buffer.device, kind, n[1], n[2], n[3]);
 	truth_commit(run->thread);
 }
 
@@ -113,11 +136,19 @@ static void run_free(struct script_run *run, const struct script_command *c)
 static void run_failed(struct script_run *run, const struct script_command *c)
 {
 	const uint64_t *n = c->numbers; /* kind, size, largest free */
+	struct ttmem_failure failure;
 
 	begin(run, c, TRUTH_CALL_FAILED, 0);
 	model_failed(run->model, c->device, n[0]);
-	ttmem_alloc_failed(handle(run, c->device), (enum ttmem_kind)n[0], n[1],
-		c->numbers_len > 2 ? n[2] : TTMEM_UNKNOWN);
+	ttmem_failure_init(&failure, handle(run, c->device), (uint32_t)n[0]);
+	failure.bytes = n[1];
+	failure.bytes_per_bank = c->bytes_per_bank;
+	failure.free_per_bank = c->free_per_bank;
+	failure.largest_free_per_bank = c->numbers_len > 2 ?
+		n[2] :
+		c->largest_free_per_bank;
+	failure.program = c->program;
+	ttmem_alloc_failed(&failure);
 	truth_commit(run->thread);
 }
 
@@ -125,14 +156,18 @@ static void run_failed(struct script_run *run, const struct script_command *c)
 
 static void run_cb(struct script_run *run, const struct script_command *c)
 {
-	const uint64_t *n = c->numbers; /* program, cb, address, size, cores */
-	struct model_object object = { TTMEM_FIGURE_CB, n[0], n[1], n[3], n[4],
-		c->flag };
+	const uint64_t *n = c->numbers; /* program, cb, address, size */
+	struct model_object object = { .figure = TTMEM_FIGURE_CB,
+		.program = n[0],
+		.id = n[1],
+		.size = n[3],
+		.cores = c->cores_count,
+		.flags = c->flags };
 
 	begin(run, c, TRUTH_CALL_CB_ALLOC, n[1]);
 	model_put(run->model, c->device, &object);
 	ttmem_cb_alloc(handle(run, c->device), n[0], n[1], n[2], n[3],
-		(uint32_t)n[4], c->flag ? TTMEM_CB_BORROWED : 0);
+		cores_of(c), c->flags);
 	truth_commit(run->thread);
 }
 
@@ -160,17 +195,19 @@ static void run_cb_free_all(
 
 static void run_kernel(struct script_run *run, const struct script_command *c)
 {
-	const uint64_t *n = c->numbers; /* id, type, size, cores */
-	struct model_object object = { n[1] < TRUTH_KERNEL_TYPES ?
+	const uint64_t *n = c->numbers; /* id, type, size */
+	struct model_object object = { .figure = n[1] < TRUTH_KERNEL_TYPES ?
 			TTMEM_FIGURE_KERNEL + (unsigned)n[1] :
 			TTMEM_FIGURES,
-		0, n[0], n[2], n[3], c->flag };
+		.id = n[0],
+		.size = n[2],
+		.cores = c->cores_count,
+		.flags = c->flag ? TTMEM_KERNEL_IN_RING : 0 };
 
 	begin(run, c, TRUTH_CALL_KERNEL_LOAD, n[0]);
 	model_put(run->model, c->device, &object);
 	ttmem_kernel_load(handle(run, c->device), n[0],
-		(enum ttmem_kernel_type)n[1], n[2], (uint32_t)n[3],
-		c->flag ? TTMEM_KERNEL_IN_RING : 0);
+		(enum ttmem_kernel_type)n[1], n[2], cores_of(c), object.flags);
 	truth_commit(run->thread);
 }
 
@@ -211,12 +248,27 @@ static void run_pop(struct script_run *run, const struct script_command *c)
 	truth_commit(run->thread);
 }
 
+static void run_pop_to(struct script_run *run, const struct script_command *c)
+{
+	begin(run, c, TRUTH_CALL_POP_TO, 0);
+	model_pop_to(run->model, c->numbers[0]);
+	ttmem_scope_pop_to((uint32_t)c->numbers[0]);
+	truth_commit(run->thread);
+}
+
 static void run_mark(struct script_run *run, const struct script_command *c)
 {
 	begin(run, c, TRUTH_CALL_MARK, 0);
 	model_mark(run->model);
 	ttmem_mark(c->text);
 	truth_commit(run->thread);
+}
+
+/* A name for later lines: the library hears of a core set when it is used. */
+static void run_cores(struct script_run *run, const struct script_command *c)
+{
+	(void)run;
+	(void)c;
 }
 
 /* -- the process itself --------------------------------------------------------------- */
@@ -257,15 +309,16 @@ static void run_kill(struct script_run *run, const struct script_command *c)
 
 /* Sorted. */
 static const struct script_verb verbs[] = {
-	{ "alloc", "dknns|s", NULL, run_alloc },
-	{ "cb", "dnnnsc", "borrowed", run_cb },
+	{ "alloc", "dknns|sa", NULL, run_alloc },
+	{ "cb", "dnnnscb", NULL, run_cb },
 	{ "cb_free", "dnn", NULL, run_cb_free },
 	{ "cb_free_all", "d", NULL, run_cb_free_all },
 	{ "close", "d", NULL, run_close },
+	{ "cores", "r", NULL, run_cores },
 	{ "destroy", "dn", NULL, run_destroy },
 	{ "end", "", NULL, NULL },
 	{ "exit", "|e", NULL, run_exit },
-	{ "failed", "dks|s", NULL, run_failed },
+	{ "failed", "dKs|sf", NULL, run_failed },
 	{ "fork", "", NULL, script_run_fork },
 	{ "free", "dkn", NULL, run_free },
 	{ "kernel", "dntsc", "ring", run_kernel },
@@ -276,6 +329,7 @@ static const struct script_verb verbs[] = {
 	{ "open", "do", NULL, run_open },
 	{ "peak_reset", "d", NULL, run_peak_reset },
 	{ "pop", "", NULL, run_pop },
+	{ "pop_to", "n", NULL, run_pop_to },
 	{ "push", "w", "persistent", run_push },
 	{ "sleep", "n", NULL, run_sleep },
 	{ "sync", "|w", NULL, run_sync },

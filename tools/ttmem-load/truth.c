@@ -63,6 +63,16 @@ struct truth_thread *truth_thread(
 		(process * truth->threads_max + thread) * truth->thread_stride);
 }
 
+bool truth_is_noted(const struct truth_thread *thread, uint64_t offset)
+{
+	uint64_t i;
+
+	for (i = 0; i < ttm_word_load(&thread->undo_len); i++)
+		if (ttm_word_load(&thread->undo[i].offset) == offset)
+			return true;
+	return false;
+}
+
 static void counters_add(
 	struct truth_counters *to, const struct truth_counters *from)
 {
@@ -108,16 +118,19 @@ void truth_process_sum(const struct truth *truth, size_t process,
 	}
 }
 
-void truth_target_sum(const struct truth *truth, size_t process, size_t target,
+void truth_entry_sum(const struct truth *truth, size_t process, size_t entry,
 	struct truth_counters *ret_sum)
 {
 	const struct truth_process *p = &truth->processes[process];
-	size_t thread;
+	size_t thread, target;
 
 	memset(ret_sum, 0, sizeof(*ret_sum));
 	for (thread = 0; thread < p->threads_len; thread++)
-		counters_add(ret_sum,
-			&truth_thread(truth, process, thread)->targets[target]);
+		for (target = 0; target < p->targets_len; target++)
+			if (p->targets[target] >> entry & 1)
+				counters_add(ret_sum,
+					&truth_thread(truth, process, thread)
+						 ->targets[target]);
 }
 
 uint64_t truth_live_objects(const uint64_t flows[TRUTH_FLOWS])
@@ -130,4 +143,10 @@ uint64_t truth_live_bytes(const uint64_t flows[TRUTH_FLOWS])
 {
 	return flows[TRUTH_ALLOC_BYTES] - flows[TRUTH_FREE_BYTES] -
 		flows[TRUTH_ORPHAN_BYTES];
+}
+
+uint64_t truth_live_requested(const uint64_t flows[TRUTH_FLOWS])
+{
+	return flows[TRUTH_ALLOC_REQUESTED] - flows[TRUTH_FREE_REQUESTED] -
+		flows[TRUTH_ORPHAN_REQUESTED];
 }

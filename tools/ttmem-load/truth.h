@@ -36,15 +36,20 @@
 
 enum {
 	TRUTH_ENTRIES_MAX = 64,
-	/* Every entry, and one mesh of all of them. */
-	TRUTH_TARGETS_MAX = TRUTH_ENTRIES_MAX + 1,
-	/* Closing a mesh of all entries changes two counters per figure. */
-	TRUTH_UNDO_MAX = TRUTH_ENTRIES_MAX * TTMEM_FIGURES * 2 + 16,
+	/* Every entry, and meshes of them. */
+	TRUTH_TARGETS_MAX = TRUTH_ENTRIES_MAX * 2,
+	/* Closing a mesh of all entries changes three counters per figure. */
+	TRUTH_UNDO_MAX = TRUTH_ENTRIES_MAX * TTMEM_FIGURES * 3 + 80,
+	TRUTH_UNDO_FEW = 64, /* beyond, each word is noted once */
 	TRUTH_KINDS = 5,
+	TRUTH_FAILURES = TRUTH_KINDS + 1, /* and CBs that do not fit */
 	TRUTH_KERNEL_TYPES = 3,
 };
 
-/* Per figure. Live is allocated - freed - orphaned. */
+/*
+ * Per figure, of one device. Live is allocated - freed - orphaned. Bytes are used
+ * bytes; the requested bytes of what is no buffer are the same.
+ */
 enum truth_flow {
 	TRUTH_ALLOC_OBJECTS,
 	TRUTH_ALLOC_BYTES,
@@ -52,6 +57,9 @@ enum truth_flow {
 	TRUTH_FREE_BYTES,
 	TRUTH_ORPHAN_OBJECTS, /* may fall: a late free ends an orphan */
 	TRUTH_ORPHAN_BYTES,
+	TRUTH_ALLOC_REQUESTED,
+	TRUTH_FREE_REQUESTED,
+	TRUTH_ORPHAN_REQUESTED,
 	TRUTH_FLOWS
 };
 
@@ -75,13 +83,22 @@ enum truth_call {
 	/* From here on calls that are no events: they leave no record. */
 	TRUTH_CALL_PUSH,
 	TRUTH_CALL_POP,
+	TRUTH_CALL_POP_TO,
 	TRUTH_CALLS
 };
 
 struct truth_counters {
 	uint64_t flows[TTMEM_FIGURES][TRUTH_FLOWS];
 	uint64_t dispatches[TRUTH_KERNEL_TYPES];
-	uint64_t failures[TRUTH_KINDS];
+	uint64_t failures[TRUTH_FAILURES];
+};
+
+/* Objects, each counted once, on however many devices it is. */
+enum truth_object {
+	TRUTH_OBJECTS_ALLOCATED,
+	TRUTH_OBJECTS_FREED,  /* on all devices where it was left */
+	TRUTH_OBJECTS_SHRUNK, /* freed on some of them */
+	TRUTH_OBJECTS
 };
 
 struct truth_undo {
@@ -99,6 +116,8 @@ struct truth_thread {
 	uint64_t device;
 	uint64_t id;
 	uint64_t marks;
+	uint64_t failed; /* failures, each counted once */
+	uint64_t objects[TRUTH_OBJECTS];
 	uint64_t anomalies[TTMEM_ANOMALIES];
 	struct truth_undo undo[TRUTH_UNDO_MAX];
 	struct truth_counters targets[TRUTH_TARGETS_MAX];
@@ -157,8 +176,8 @@ struct truth_thread *truth_thread(
 void truth_process_sum(const struct truth *truth, size_t process,
 	struct truth_counters ret_entries[TRUTH_ENTRIES_MAX]);
 
-/* The same for a target, with the calls under way: by the process, at rest. */
-void truth_target_sum(const struct truth *truth, size_t process, size_t target,
+/* The same for one entry, with the calls under way: by the process, at rest. */
+void truth_entry_sum(const struct truth *truth, size_t process, size_t entry,
 	struct truth_counters *ret_sum);
 
 /* A copy as it was before the call in doubt; true if there was one. */
@@ -167,17 +186,26 @@ bool truth_thread_settle(
 
 uint64_t truth_live_objects(const uint64_t flows[TRUTH_FLOWS]);
 uint64_t truth_live_bytes(const uint64_t flows[TRUTH_FLOWS]);
+uint64_t truth_live_requested(const uint64_t flows[TRUTH_FLOWS]);
 
 /* -- noting a call: by its own thread ---------------------------------------- */
+
+/* Whether the call under way has noted the old value of this word. */
+bool truth_is_noted(const struct truth_thread *thread, uint64_t offset);
 
 static inline void truth_add(
 	struct truth_thread *thread, uint64_t *word, uint64_t value)
 {
 	uint64_t len = ttm_word_load(&thread->undo_len);
+	uint64_t offset = (uint64_t)((const char *)word - (const char *)thread);
 	struct truth_undo *undo = &thread->undo[len];
 
-	ttm_word_store(&undo->offset,
-		(uint64_t)((const char *)word - (const char *)thread));
+	/* A call about many objects changes the same words again and again. */
+	if (len >= TRUTH_UNDO_FEW && truth_is_noted(thread, offset)) {
+		ttm_word_add(word, value);
+		return;
+	}
+	ttm_word_store(&undo->offset, offset);
 	ttm_word_store(&undo->before, ttm_word_load(word));
 	ttm_word_keep_order();
 	ttm_word_store(&thread->undo_len, len + 1);
@@ -205,32 +233,55 @@ static inline void truth_commit(struct truth_thread *thread)
 	ttm_word_add(&thread->done, 1);
 }
 
+/* So many objects on a device, their used and their requested bytes. */
+struct truth_amount {
+	uint64_t objects;
+	uint64_t bytes;
+	uint64_t requested;
+};
+
 static inline void truth_add_alloc(struct truth_thread *thread, size_t target,
-	unsigned figure, uint64_t objects, uint64_t bytes)
+	unsigned figure, struct truth_amount amount)
 {
 	uint64_t *flows = thread->targets[target].flows[figure];
 
-	truth_add(thread, &flows[TRUTH_ALLOC_OBJECTS], objects);
-	truth_add(thread, &flows[TRUTH_ALLOC_BYTES], bytes);
+	truth_add(thread, &flows[TRUTH_ALLOC_OBJECTS], amount.objects);
+	truth_add(thread, &flows[TRUTH_ALLOC_BYTES], amount.bytes);
+	truth_add(thread, &flows[TRUTH_ALLOC_REQUESTED], amount.requested);
 }
 
 static inline void truth_add_free(struct truth_thread *thread, size_t target,
-	unsigned figure, uint64_t objects, uint64_t bytes)
+	unsigned figure, struct truth_amount amount)
 {
 	uint64_t *flows = thread->targets[target].flows[figure];
 
-	truth_add(thread, &flows[TRUTH_FREE_OBJECTS], objects);
-	truth_add(thread, &flows[TRUTH_FREE_BYTES], bytes);
+	truth_add(thread, &flows[TRUTH_FREE_OBJECTS], amount.objects);
+	truth_add(thread, &flows[TRUTH_FREE_BYTES], amount.bytes);
+	truth_add(thread, &flows[TRUTH_FREE_REQUESTED], amount.requested);
 }
 
-/* With the counts negated: orphans end. */
+/* With the amounts negated: orphans end. */
 static inline void truth_add_orphans(struct truth_thread *thread, size_t target,
-	unsigned figure, uint64_t objects, uint64_t bytes)
+	unsigned figure, struct truth_amount amount)
 {
 	uint64_t *flows = thread->targets[target].flows[figure];
 
-	truth_add(thread, &flows[TRUTH_ORPHAN_OBJECTS], objects);
-	truth_add(thread, &flows[TRUTH_ORPHAN_BYTES], bytes);
+	truth_add(thread, &flows[TRUTH_ORPHAN_OBJECTS], amount.objects);
+	truth_add(thread, &flows[TRUTH_ORPHAN_BYTES], amount.bytes);
+	truth_add(thread, &flows[TRUTH_ORPHAN_REQUESTED], amount.requested);
+}
+
+static inline void truth_add_objects(
+	struct truth_thread *thread, enum truth_object what, uint64_t objects)
+{
+	truth_add(thread, &thread->objects[what], objects);
+}
+
+/* What is live of a figure. */
+static inline struct truth_amount truth_live(const uint64_t flows[TRUTH_FLOWS])
+{
+	return (struct truth_amount){ truth_live_objects(flows),
+		truth_live_bytes(flows), truth_live_requested(flows) };
 }
 
 static inline void truth_add_anomaly(

@@ -87,6 +87,8 @@ uint64_t load_address(const struct load_worker *worker, enum ttmem_kind kind,
 {
 	const struct load_options *o = worker->options;
 	const struct ttmem_device_info *info = &worker->board;
+	/* In lockstep, addresses are those of one bank. */
+	uint64_t banks = o->no_banks ? 1 : info->dram_banks;
 	uint64_t shares = o->processes * o->threads * cells;
 	uint64_t share = (worker->process * o->threads + worker->number) *
 			cells +
@@ -104,11 +106,15 @@ uint64_t load_address(const struct load_worker *worker, enum ttmem_kind kind,
 		base = info->l1_top;
 		break;
 	case TTMEM_TRACE: /* at the end of the DRAM */
-		size = info->trace_bytes;
-		base = info->dram_bytes - size;
+		size = info->trace_bytes / banks;
+		base = info->dram_bytes / banks - size;
+		break;
+	case TTMEM_DRAM:
+		base = info->dram_base;
+		size = (info->dram_bytes - info->trace_bytes) / banks - base;
 		break;
 	default:
-		size = info->dram_bytes - info->trace_bytes;
+		size = info->dram_bytes;
 		break;
 	}
 	/* In units of 32 bytes; by the double: the product has no 64 bits. */
@@ -171,6 +177,73 @@ bool load_worker_goes_on(struct load_worker *worker, uint64_t owed)
 	return !worker->deadline_over;
 }
 
+/* -- a lockstep allocator ---------------------------------------------------------- */
+
+#define ALIGNMENT 32u
+/* L1 buffers that are sharded. */
+#define SHARDED_PERCENT 30u
+
+/* Banks 0: the figures are not told. */
+struct lockstep {
+	uint64_t bytes_per_bank;
+	uint32_t banks;
+};
+
+/* Cores that hold a sharded L1 buffer; 0: it is interleaved over all banks. */
+static uint32_t holders_choose(
+	struct load_worker *worker, enum ttmem_kind kind, uint64_t size)
+{
+	uint64_t most = size / ALIGNMENT;
+
+	if (kind != TTMEM_L1 || worker->options->no_banks ||
+		load_random_below(worker, 100) >= SHARDED_PERCENT || most < 2)
+		return 0;
+	if (most > worker->board.l1_banks)
+		most = worker->board.l1_banks;
+	return (uint32_t)load_random_below(worker, most) + 1;
+}
+
+/* All banks of the kind are reserved, also those that get no data. */
+static struct lockstep lockstep_of(const struct load_worker *worker,
+	enum ttmem_kind kind, uint64_t size, uint32_t holders)
+{
+	struct lockstep layout = { 0, 0 };
+	uint64_t parts;
+
+	if (kind == TTMEM_SYSTEM_MEMORY || worker->options->no_banks)
+		return layout;
+	layout.banks = (uint32_t)(kind == TTMEM_L1 || kind == TTMEM_L1_SMALL ?
+			worker->board.l1_banks :
+			worker->board.dram_banks);
+	parts = holders ? holders : layout.banks;
+	layout.bytes_per_bank = ((size + parts - 1) / parts + ALIGNMENT - 1) /
+		ALIGNMENT * ALIGNMENT;
+	return layout;
+}
+
+/* The whole grid, its halves, and one row. */
+void load_core_sets(struct load_worker *worker)
+{
+	const struct load_board *board = worker->options->board;
+	uint32_t columns = board->cores / board->core_rows;
+	uint32_t half = columns / 2;
+	const struct ttmem_core_range ranges[LOAD_CORE_SETS] = {
+		{ 0, 0, columns - 1, board->core_rows - 1 },
+		{ 0, 0, half - 1, board->core_rows - 1 },
+		{ half, 0, columns - 1, board->core_rows - 1 },
+		{ 0, 0, columns - 1, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < LOAD_CORE_SETS; i++) {
+		const struct ttmem_core_range *r = &ranges[i];
+
+		worker->core_sets[i].handle = ttmem_core_set(r, 1);
+		worker->core_sets[i].count = (r->last_x - r->first_x + 1) *
+			(r->last_y - r->first_y + 1);
+	}
+}
+
 /* -- calls ----------------------------------------------------------------------- */
 
 void load_push(struct load_worker *worker, const char *name, uint32_t flags)
@@ -212,33 +285,133 @@ void load_mark(struct load_worker *worker, const char *text)
 void load_failed(struct load_worker *worker, const struct load_target *target,
 	enum ttmem_kind kind, uint64_t size)
 {
+	struct lockstep layout = lockstep_of(worker, kind, size, 0);
 	struct truth_thread *truth = worker->truth;
+	struct ttmem_failure failure;
 
 	load_pace(worker);
 	truth_begin(truth, TRUTH_CALL_FAILED, target->device, 0);
 	truth_add(truth, &truth->targets[target->truth].failures[kind], 1);
-	ttmem_alloc_failed(target->device, kind, size, size / 2);
+	truth_add(truth, &truth->failed, 1);
+	ttmem_failure_init(&failure, target->device, kind);
+	failure.bytes = size;
+	if (layout.banks) {
+		failure.bytes_per_bank = layout.bytes_per_bank;
+		/* Enough in all, and not in one piece. */
+		failure.free_per_bank = layout.bytes_per_bank * 2;
+		failure.largest_free_per_bank = layout.bytes_per_bank / 2;
+	}
+	ttmem_alloc_failed(&failure);
 	truth_commit(truth);
 }
 
-void load_alloc(struct load_worker *worker, const struct load_target *target,
-	enum ttmem_kind kind, uint64_t id, uint64_t addr, uint64_t size)
+static struct truth_amount buffer_amount(const struct load_buffer *buffer)
 {
+	return (struct truth_amount){ 1, buffer->used, buffer->size };
+}
+
+void load_alloc(
+	struct load_worker *worker, struct load_buffer *buffer, uint64_t addr)
+{
+	const struct load_target *target = &worker->targets[buffer->target];
+	enum ttmem_kind kind = (enum ttmem_kind)buffer->kind;
+	uint32_t holders = holders_choose(worker, kind, buffer->size);
+	struct lockstep layout = lockstep_of(
+		worker, kind, buffer->size, holders);
+	struct ttmem_buffer told;
+
+	buffer->used = layout.banks ? layout.bytes_per_bank * layout.banks :
+				      buffer->size;
 	load_pace(worker);
 	load_scope_turn(worker);
-	truth_begin(worker->truth, TRUTH_CALL_ALLOC, target->device, id);
-	truth_add_alloc(worker->truth, target->truth, kind, 1, size);
-	ttmem_alloc(target->device, kind, id, addr, size);
+	truth_begin(
+		worker->truth, TRUTH_CALL_ALLOC, target->device, buffer->id);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_ALLOCATED, 1);
+	truth_add_alloc(
+		worker->truth, target->truth, kind, buffer_amount(buffer));
+	if (layout.banks) {
+		ttmem_buffer_init(&told, target->device, kind);
+		told.id = buffer->id;
+		told.address = addr;
+		told.bytes = buffer->size;
+		told.bytes_per_bank = layout.bytes_per_bank;
+		told.banks = layout.banks;
+		told.cores = holders;
+		ttmem_buffer_alloc(&told);
+	} else {
+		ttmem_alloc(
+			target->device, kind, buffer->id, addr, buffer->size);
+	}
 	truth_commit(worker->truth);
 }
 
-void load_free(struct load_worker *worker, const struct load_target *target,
+void load_leave(struct load_worker *worker, const struct load_target *target,
 	enum ttmem_kind kind, uint64_t id, uint64_t size)
 {
+	struct truth_amount amount = { 1, size, size };
+
 	load_pace(worker);
-	truth_begin(worker->truth, TRUTH_CALL_FREE, target->device, id);
-	truth_add_free(worker->truth, target->truth, kind, 1, size);
-	ttmem_free(target->device, kind, id);
+	truth_begin(worker->truth, TRUTH_CALL_ALLOC, target->device, id);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_ALLOCATED, 1);
+	truth_add_alloc(worker->truth, target->truth, kind, amount);
+	ttmem_alloc(target->device, kind, id, load_address(worker, kind, 0, 1),
+		size);
+	truth_commit(worker->truth);
+}
+
+/* Frees a buffer of a mesh on one of its devices; returns the number of that. */
+static uint32_t buffer_shrink(struct load_worker *worker,
+	const struct load_target *mesh, const struct load_buffer *buffer)
+{
+	uint32_t number = mesh->first +
+		(uint32_t)load_random_below(worker, mesh->members);
+	const struct load_target *device = &worker->devices[number];
+
+	load_pace(worker);
+	truth_begin(worker->truth, TRUTH_CALL_FREE, device->device, buffer->id);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_SHRUNK, 1);
+	truth_add_free(worker->truth, device->truth, buffer->kind,
+		buffer_amount(buffer));
+	ttmem_free(device->device, (enum ttmem_kind)buffer->kind, buffer->id);
+	truth_commit(worker->truth);
+	return number;
+}
+
+/* Frees what is left of it, through the mesh; `gone` is the device without it. */
+static void rest_free(struct load_worker *worker,
+	const struct load_target *mesh, const struct load_buffer *buffer,
+	uint32_t gone)
+{
+	uint32_t i;
+
+	load_pace(worker);
+	truth_begin(worker->truth, TRUTH_CALL_FREE, mesh->device, buffer->id);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_FREED, 1);
+	for (i = mesh->first; i < mesh->first + mesh->members; i++)
+		if (i != gone)
+			truth_add_free(worker->truth, worker->devices[i].truth,
+				buffer->kind, buffer_amount(buffer));
+	ttmem_free(mesh->device, (enum ttmem_kind)buffer->kind, buffer->id);
+	truth_commit(worker->truth);
+}
+
+void load_free(struct load_worker *worker, const struct load_buffer *buffer)
+{
+	const struct load_target *target = &worker->targets[buffer->target];
+	uint64_t shrink = worker->options->shrink;
+
+	if (shrink && target->members > 1 &&
+		load_random_below(worker, 100) < shrink) {
+		rest_free(worker, target, buffer,
+			buffer_shrink(worker, target, buffer));
+		return;
+	}
+	load_pace(worker);
+	truth_begin(worker->truth, TRUTH_CALL_FREE, target->device, buffer->id);
+	truth_add_objects(worker->truth, TRUTH_OBJECTS_FREED, 1);
+	truth_add_free(worker->truth, target->truth, buffer->kind,
+		buffer_amount(buffer));
+	ttmem_free(target->device, (enum ttmem_kind)buffer->kind, buffer->id);
 	truth_commit(worker->truth);
 }
 

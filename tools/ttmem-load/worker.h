@@ -14,15 +14,29 @@
 #include "options.h"
 #include "truth.h"
 
-/* What a `device` argument stands for: a device, or the mesh of all. */
+/* What a `device` argument stands for: a device, or a mesh. */
 struct load_target {
 	uint32_t device;
 	uint32_t truth; /* its number in the ground truth */
+	/* Of a mesh: numbers of its devices among the load's. */
+	uint32_t first;
+	uint32_t members; /* 0: a device */
+};
+
+/* Cores that CBs are on. */
+struct load_cores {
+	uint32_t handle; /* of the set */
+	uint32_t count;
+};
+
+enum {
+	LOAD_CORE_SETS = 4
 };
 
 struct load_buffer {
 	uint64_t id;
-	uint64_t size;
+	uint64_t size; /* requested */
+	uint64_t used; /* load_alloc() sets it */
 	uint8_t target;
 	uint8_t kind;
 	bool live;
@@ -41,9 +55,11 @@ struct load_worker {
 	const struct load_options *options;
 	struct truth *shared;
 	struct truth_thread *truth;
-	struct ttmem_device_info board; /* its capacities, and no identity */
-	const struct load_target *targets;
+	struct ttmem_device_info board;    /* its capacities, and no identity */
+	const struct load_target *devices; /* all of the load */
+	const struct load_target *targets; /* that objects are allocated on */
 	size_t targets_len;
+	struct load_cores core_sets[LOAD_CORE_SETS];
 	size_t process;
 	size_t number; /* in the process, from 0 */
 	uint64_t random;
@@ -129,9 +145,21 @@ void load_mark(struct load_worker *worker, const char *text);
 void load_failed(struct load_worker *worker, const struct load_target *target,
 	enum ttmem_kind kind, uint64_t size);
 
-void load_alloc(struct load_worker *worker, const struct load_target *target,
-	enum ttmem_kind kind, uint64_t id, uint64_t addr, uint64_t size);
-void load_free(struct load_worker *worker, const struct load_target *target,
+/*
+ * Allocates as the runtime's allocator does: in lockstep, the same range on each bank
+ * of the kind, whichever of them hold data. With --no-banks it does not tell so.
+ */
+void load_alloc(
+	struct load_worker *worker, struct load_buffer *buffer, uint64_t addr);
+
+/* On a mesh, --shrink decides whether one device is freed before the others. */
+void load_free(struct load_worker *worker, const struct load_buffer *buffer);
+
+/* A buffer that is never freed, of exactly so many bytes. */
+void load_leave(struct load_worker *worker, const struct load_target *target,
 	enum ttmem_kind kind, uint64_t id, uint64_t size);
+
+/* The core sets of the board, for one worker. */
+void load_core_sets(struct load_worker *worker);
 
 #endif
