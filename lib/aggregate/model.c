@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
+#include "aggregate/chunk.h"
 
 #define CHUNK_SIZE (TTM_MODEL_CHUNK * sizeof(struct ttm_mirror))
 
@@ -19,7 +20,7 @@ void ttm_model_free(struct ttm_model *model)
 	uint32_t i;
 
 	for (i = 0; i < model->chunks_len; i++)
-		munmap(model->chunks[i], CHUNK_SIZE);
+		ttm_chunk_free(model->chunks[i], CHUNK_SIZE);
 	free(model->chunks);
 	free(model->changed);
 	free(model->places);
@@ -51,10 +52,6 @@ static int changed_reserve(struct ttm_model *model, uint32_t slots)
 	return 0;
 }
 
-/*
- * From the kernel: a mirror takes memory when it is used for the first time, where
- * calloc() may clear what nobody asks for. A segment is as sparse as that.
- */
 int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 {
 	uint32_t len = (slots + TTM_MODEL_CHUNK - 1) / TTM_MODEL_CHUNK;
@@ -69,12 +66,9 @@ int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 		return -ENOMEM;
 	model->chunks = chunks;
 	for (; model->chunks_len < len; model->chunks_len++) {
-		void *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (chunk == MAP_FAILED)
+		chunks[model->chunks_len] = ttm_chunk_new(CHUNK_SIZE);
+		if (!chunks[model->chunks_len])
 			return -ENOMEM;
-		chunks[model->chunks_len] = chunk;
 	}
 	return 0;
 }

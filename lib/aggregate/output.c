@@ -19,6 +19,12 @@
  */
 #define COST_SHARE 20u
 
+/*
+ * A look at the L1 of a process's devices takes little more than that: the objects of
+ * one that has many devices may be on all of them.
+ */
+#define L1_COST_MOST_NS 20000000u
+
 static bool is_due(uint64_t last_ns, uint64_t cost_ns, uint64_t now_ns)
 {
 	return now_ns - last_ns >= cost_ns * COST_SHARE;
@@ -113,13 +119,31 @@ static void facts_l1(
 						       TTMEM_UNKNOWN;
 }
 
+/*
+ * An entry is there a moment before what its process tells of the device: until then
+ * it is a device that nobody knows, unless something came without an opening.
+ */
+static bool part_is_told(const struct ttm_process *process, uint32_t entry)
+{
+	static const struct ttm_flows nothing;
+	const struct ttm_share *share = &process->model.shares[entry];
+	const struct ttm_part *part = process->parts[entry];
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		if (share->live[i].objects || share->orphaned[i].objects)
+			return true;
+	return part->chip || part->device.seq >= 2 ||
+		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
+}
+
 /* A device of a mesh has the L1 of the one before: it is measured once. */
 static bool l1_copy(const struct ttm_process *process, uint32_t entry,
 	uint32_t like, const struct ttm_l1_facts *facts)
 {
 	struct ttm_l1_facts others;
 
-	if (like >= entry)
+	if (like >= process->parts_len)
 		return false;
 	facts_l1(&process->parts[like]->device.facts, &others);
 	if (memcmp(facts, &others, sizeof(others)) != 0 ||
@@ -129,10 +153,17 @@ static bool l1_copy(const struct ttm_process *process, uint32_t entry,
 	return true;
 }
 
-/*
- * If one device is measured, all that moved are: none waits behind a busy one. `like`
- * is the entry that was measured last in this round.
- */
+static bool l1_is_due(
+	const struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	if (whole)
+		return true;
+	return process->l1_ns == now_ns ?
+		process->l1_cost_ns < L1_COST_MOST_NS :
+		is_due(process->l1_ns, process->l1_cost_ns, now_ns);
+}
+
+/* `like` is the entry that was measured last in this look. */
 static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 	uint32_t entry, uint64_t now_ns, bool whole, uint32_t *like)
 {
@@ -142,9 +173,7 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 	struct ttm_l1_facts facts;
 	int r = 0;
 
-	if (!share->l1_moved ||
-		(!whole && process->l1_ns != now_ns &&
-			!is_due(process->l1_ns, process->l1_cost_ns, now_ns)))
+	if (!share->l1_moved || !l1_is_due(process, now_ns, whole))
 		return;
 	facts_l1(&part->device.facts, &facts);
 	if (!l1_copy(process, entry, *like, &facts))
@@ -161,6 +190,22 @@ static void l1_measure(struct ttm_output *output, struct ttm_process *process,
 		process->l1_cost_ns = 0;
 	process->l1_ns = now_ns;
 	process->l1_cost_ns += ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	process->l1_next = entry + 1;
+}
+
+/* The next look begins where the last one ended: none waits behind a busy one. */
+static void l1_measure_all(struct ttm_output *output,
+	struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	uint32_t first = process->l1_next, like = UINT32_MAX, i, entry;
+
+	for (i = 0; i < process->parts_len; i++) {
+		entry = (first + i) % process->parts_len;
+		if (process->parts[entry]->ready &&
+			part_is_told(process, entry))
+			l1_measure(
+				output, process, entry, now_ns, whole, &like);
+	}
 }
 
 static void share_fill(const struct ttm_process *process, uint32_t entry,
@@ -283,33 +328,15 @@ void ttm_output_tell(struct ttm_output *output,
 			TTM_DEVICE_LOGICAL(part->device.head)));
 }
 
-/*
- * An entry is there a moment before what its process tells of the device: until then
- * it is a device that nobody knows, unless something came without an opening.
- */
-static bool part_is_told(const struct ttm_process *process, uint32_t entry)
-{
-	static const struct ttm_flows nothing;
-	const struct ttm_share *share = &process->model.shares[entry];
-	const struct ttm_part *part = process->parts[entry];
-	unsigned i;
-
-	for (i = 0; i < TTMEM_FIGURES; i++)
-		if (share->live[i].objects || share->orphaned[i].objects)
-			return true;
-	return part->chip || part->device.seq >= 2 ||
-		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
-}
-
 static void shares_publish(struct ttm_output *output,
 	struct ttm_process *process, uint64_t now_ns, bool whole)
 {
-	uint32_t i, like = UINT32_MAX;
+	uint32_t i;
 
+	l1_measure_all(output, process, now_ns, whole);
 	for (i = 0; i < process->parts_len; i++) {
 		if (!process->parts[i]->ready || !part_is_told(process, i))
 			continue;
-		l1_measure(output, process, i, now_ns, whole, &like);
 		if (process->model.shares[i].changed)
 			ttm_output_tell(output, process, process->parts[i]);
 		if (process->model.shares[i].changed)
@@ -396,12 +423,15 @@ static int counters_read(
 	return r;
 }
 
-static bool l1_is_moving(const struct ttm_process *process)
+/* Whether a share has something to show next time: devices may be read at any time. */
+static bool shares_are_behind(const struct ttm_process *process)
 {
 	uint32_t i;
 
 	for (i = 0; i < process->parts_len; i++)
-		if (process->model.shares[i].l1_moved)
+		if (process->model.shares[i].l1_moved ||
+			(process->parts[i]->row &&
+				process->model.shares[i].changed))
 			return true;
 	return false;
 }
@@ -429,7 +459,7 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 		r = -EPROTO;
 	process_publish(output, process);
 	process->changed = process->counters_wanted || process->texts_wanted ||
-		process->model.changed_len != 0 || l1_is_moving(process);
+		process->model.changed_len != 0 || shares_are_behind(process);
 	output->changed = true;
 	return r;
 }

@@ -120,8 +120,9 @@ int ttm_source_live(struct ttm_source *source, struct ttm_header_live *ret_live)
 	struct ttm_header_live live;
 	int r;
 
-	r = source_read(
-		source, offsetof(struct ttm_header, live), &live, sizeof(live));
+	memset(&live, 0, sizeof(live));
+	r = source_read(source, offsetof(struct ttm_header, live), &live,
+		offsetof(struct ttm_header_live, reserved1));
 	if (!r && live.state != TTM_SEGMENT_RUNNING &&
 		live.state != TTM_SEGMENT_ENDED)
 		r = ttm_source_fault(source,
@@ -257,6 +258,50 @@ static uint64_t extent_off(const struct ttm_source *source,
 		(uint64_t)(map->extents[ordinal] - 1) * TTM_EXTENT_SIZE;
 }
 
+/*
+ * Where the next bytes that are not a hole begin, from `at` on, at most `end`; *ret_len
+ * is how many there are. A file that costs its owner nothing must not cost the time
+ * to read it.
+ */
+static uint64_t data_find(const struct ttm_source *source, uint64_t at,
+	uint64_t end, uint64_t *ret_len)
+{
+	off_t begin = lseek(source->fd, (off_t)at, SEEK_DATA), hole;
+
+	*ret_len = 0;
+	if (begin < 0 && errno == ENXIO) /* none up to the end of the file */
+		return end;
+	if (begin < 0) /* the filesystem cannot tell */
+		begin = (off_t)at;
+	if ((uint64_t)begin >= end)
+		return end;
+	hole = lseek(source->fd, begin, SEEK_HOLE);
+	if (hole <= begin || (uint64_t)hole > end)
+		hole = (off_t)end;
+	*ret_len = (uint64_t)(hole - begin);
+	return (uint64_t)begin;
+}
+
+/* Reads the beginning of an extent, but no holes. */
+static int extent_read_data(struct ttm_source *source, uint64_t extent,
+	void *ret_bytes, size_t size)
+{
+	uint64_t end = extent + size, at, len;
+	char *bytes = ret_bytes;
+	int r = 0;
+
+	memset(bytes, 0, size);
+	/* Whether the file has the extent at all is found out by a read. */
+	if (!file_has(source, extent))
+		return extent_read(source, extent, 0, bytes, 1);
+	for (at = extent; at < end && !r; at += len) {
+		at = data_find(source, at, end, &len);
+		r = extent_read(source, extent, at - extent,
+			bytes + (at - extent), len);
+	}
+	return r;
+}
+
 int ttm_source_controls(struct ttm_source *source, uint32_t first, uint32_t len,
 	struct ttm_lane_control *ret_controls)
 {
@@ -293,47 +338,14 @@ int ttm_source_records(struct ttm_source *source, uint32_t lane, uint64_t first,
 	return r;
 }
 
-/*
- * Where the next bytes that are not a hole begin, from `at` on, at most `end`; *ret_len
- * is how many there are. A file that costs its owner nothing must not cost the time
- * to read it.
- */
-static uint64_t data_find(const struct ttm_source *source, uint64_t at,
-	uint64_t end, uint64_t *ret_len)
-{
-	off_t begin = lseek(source->fd, (off_t)at, SEEK_DATA), hole;
-
-	*ret_len = 0;
-	if (begin < 0 && errno == ENXIO) /* none up to the end of the file */
-		return end;
-	if (begin < 0) /* the filesystem cannot tell */
-		begin = (off_t)at;
-	if ((uint64_t)begin >= end)
-		return end;
-	hole = lseek(source->fd, begin, SEEK_HOLE);
-	if (hole <= begin || (uint64_t)hole > end)
-		hole = (off_t)end;
-	*ret_len = (uint64_t)(hole - begin);
-	return (uint64_t)begin;
-}
-
 int ttm_source_slots(
 	struct ttm_source *source, uint32_t chunk, struct ttm_words *ret_slots)
 {
-	uint64_t off = extent_off(source, TTM_EXTENT_SLOTS, chunk), at, len;
-	char *bytes = (char *)ret_slots;
-	int r = 0;
+	uint64_t off = extent_off(source, TTM_EXTENT_SLOTS, chunk);
 
 	if (!off)
 		return -ENOENT;
-	if (!file_has(source, off))
-		return source_read(source, off, bytes, TTM_EXTENT_SIZE);
-	memset(bytes, 0, TTM_EXTENT_SIZE);
-	for (at = off; at < off + TTM_EXTENT_SIZE && !r; at += len) {
-		at = data_find(source, at, off + TTM_EXTENT_SIZE, &len);
-		r = extent_read(source, off, at - off, bytes + (at - off), len);
-	}
-	return r;
+	return extent_read_data(source, off, ret_slots, TTM_EXTENT_SIZE);
 }
 
 uint32_t ttm_source_chunks(const struct ttm_source *source)
@@ -360,8 +372,8 @@ int ttm_source_blocks(struct ttm_source *source, uint32_t extent,
 
 	if (!off)
 		return -ENOENT;
-	return extent_read(
-		source, off, 0, ret_blocks, len * sizeof(*ret_blocks));
+	return extent_read_data(
+		source, off, ret_blocks, len * sizeof(*ret_blocks));
 }
 
 int ttm_source_places(struct ttm_source *source, uint32_t first, uint32_t len,
