@@ -8,11 +8,13 @@
 
 #include <ttmem/ttmem.h>
 
-#include "support/calls.h"
-
 static void all_hooks(void)
 {
 	static const uint32_t devices[] = { 0, 1 };
+	static const struct ttmem_buffer buffer = { .size = sizeof(buffer),
+		.kind = TTMEM_L1 };
+	static const struct ttmem_failure failure = { .size = sizeof(failure),
+		.kind = TTMEM_L1 };
 	struct ttmem_device_info info;
 
 	ttmem_device_info_init(&info, 0);
@@ -20,8 +22,8 @@ static void all_hooks(void)
 	ttmem_mesh_open(devices, 2);
 	ttmem_scope_push("scope", 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0x1000, 4096);
-	call_buffer_alloc(0, TTMEM_L1, 2, 0x1000, 4096, 8192);
-	call_alloc_failed(0, TTMEM_L1, 4096, TTMEM_UNKNOWN);
+	ttmem_buffer_alloc(&buffer);
+	ttmem_alloc_failed(&failure);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	ttmem_free_any(0, 2);
 	ttmem_cb_alloc(0, 1, 2, 0x1000, 4096, 8, 0);
@@ -33,6 +35,7 @@ static void all_hooks(void)
 	ttmem_mark("mark");
 	ttmem_peak_reset(0);
 	ttmem_scope_pop();
+	ttmem_scope_pop_to(0);
 	ttmem_mesh_close(0x80000000u);
 	ttmem_device_close(0);
 }

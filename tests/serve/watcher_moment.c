@@ -53,12 +53,11 @@ static void texts_refer(const struct ttmem_snapshot *s)
 	for (i = 0; i < len; i++) {
 		const struct ttmem_failure_row *row = ttmem_snapshot_failure(
 			s, i);
-		const struct ttmem_share_row *share = ttmem_snapshot_share(
-			s, row->share);
+		const struct ttmem_place_row *place = ttmem_snapshot_place(
+			s, row->place);
 
-		if (!share || share->process != row->process ||
-			share->device != row->device)
-			watcher_fail(s, "failure %zu is nobody's", i);
+		if (!place || place->process != row->process)
+			watcher_fail(s, "failure %zu has no place", i);
 	}
 }
 
@@ -182,23 +181,62 @@ static void shares_add_up(const struct ttmem_snapshot *s)
 
 /* -- objects ----------------------------------------------------------------- */
 
-/* Whatever else, one that names its share is where that is. */
+/* Each device of a place is that of a share of the same process. */
+static void places_refer(const struct ttmem_snapshot *s)
+{
+	size_t len = ttmem_snapshot_places_len(s), i, k;
+
+	for (i = 0; i < len; i++) {
+		const struct ttmem_place_row *place = ttmem_snapshot_place(
+			s, i);
+
+		if (place->usages_len != place->devices_len)
+			watcher_fail(s, "place %zu lacks devices", i);
+		for (k = 0; k < place->usages_len; k++) {
+			const struct ttmem_share_row *share =
+				ttmem_snapshot_share(s, place->usages[k]);
+
+			if (!share || share->process != place->process ||
+				share->device != place->devices[k])
+				watcher_fail(s,
+					"place %zu is elsewhere than its "
+					"share %zu",
+					i, k);
+		}
+	}
+}
+
 static void object_refers(const struct ttmem_snapshot *s, size_t index,
 	const struct ttmem_object_row *object)
 {
-	const struct ttmem_share_row *share = ttmem_snapshot_share(
-		s, object->share);
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		s, object->place);
 
 	if (object->figure >= TTMEM_FIGURES)
 		watcher_fail(s, "object %zu has no figure", index);
-	if (share &&
-		(share->process != object->process ||
-			share->device != object->device))
+	if (place && place->process != object->process)
+		watcher_fail(s, "object %zu has a place of another process",
+			index);
+	if (!place && object->place != TTMEM_NONE)
 		watcher_fail(
-			s, "object %zu is elsewhere than its share", index);
-	if (!share && object->share != TTMEM_NONE)
-		watcher_fail(
-			s, "object %zu has a share that is not there", index);
+			s, "object %zu has a place that is not there", index);
+}
+
+/* Adds an object to what its devices have, live (0) or orphaned (1). */
+static void tallies_add(const struct ttmem_snapshot *s,
+	struct tally (*tallies)[TTMEM_FIGURES], uint64_t index, int orphaned,
+	const struct ttmem_object_row *object)
+{
+	const struct ttmem_place_row *place = ttmem_snapshot_place(s, index);
+	uint64_t k;
+
+	for (k = 0; place && k < place->usages_len; k++) {
+		struct tally *tally =
+			&tallies[place->usages[k]][object->figure];
+
+		tally->bytes[orphaned] += object->bytes;
+		tally->objects[orphaned]++;
+	}
 }
 
 static void tallies_compare(const struct ttmem_snapshot *s, size_t index,
@@ -243,13 +281,11 @@ static void objects_add_up(const struct ttmem_snapshot *s)
 	for (i = 0; i < len; i++) {
 		const struct ttmem_object_row *object = ttmem_snapshot_object(
 			s, i);
-		struct tally *tally;
 
-		if (object->share == TTMEM_NONE || object->orphaned > 1)
+		if (object->place == TTMEM_NONE || object->orphaned > 1)
 			watcher_fail(s, "object %zu is nobody's", i);
-		tally = &tallies[object->share][object->figure];
-		tally->bytes[object->orphaned] += object->bytes;
-		tally->objects[object->orphaned]++;
+		tallies_add(s, tallies, object->live_place, 0, object);
+		tallies_add(s, tallies, object->orphaned_place, 1, object);
 	}
 	for (i = 0; i < shares; i++)
 		tallies_compare(s, i, tallies[i]);
@@ -263,6 +299,7 @@ static void objects_check(const struct ttmem_snapshot *s)
 
 	if (info->objects_listed != 1)
 		return;
+	places_refer(s);
 	for (i = 0; i < len; i++)
 		object_refers(s, i, ttmem_snapshot_object(s, i));
 	if (info->objects_consistent == 1)
