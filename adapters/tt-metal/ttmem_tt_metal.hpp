@@ -227,8 +227,8 @@ inline void device_opened(const rt::IDevice &device,
 inline void device_closing(const rt::IDevice &device) noexcept
 {
 	detail::quietly([&] {
-		const auto *mesh =
-			dynamic_cast<const detail::MeshDevice *>(&device);
+		const auto *mesh = dynamic_cast<const detail::MeshDevice *>(
+			&device);
 		const detail::Place *place = detail::place_of(&device);
 
 		if (!place || (mesh && !detail::owns_devices(*mesh)))
@@ -259,8 +259,8 @@ inline void kernels_loaded(const rt::IDevice &device, uint64_t program,
  * README.md says which.
  */
 template <class Mesh, class Range, class Implementation>
-void program_enqueued(const Mesh &mesh, const Range &range,
-	Implementation &program) noexcept
+void program_enqueued(
+	const Mesh &mesh, const Range &range, Implementation &program) noexcept
 {
 	detail::quietly([&] {
 		uint64_t id = detail::program_id(program);
@@ -292,8 +292,8 @@ inline void cb_planned(const rt::IDevice &device, uint64_t program, uint64_t cb,
 		if (!place)
 			return;
 		detail::program_meet(program, *place);
-		detail::cb_record(*place, program, cb, cores, address, size,
-			flags);
+		detail::cb_record(
+			*place, program, cb, cores, address, size, flags);
 	});
 }
 
@@ -378,8 +378,8 @@ inline bool failure_reported(const rt::IDevice &device, std::string_view what,
 	bool is_about_memory = false;
 
 	detail::quietly([&] {
-		is_about_memory =
-			detail::failure_record(device, what, program, true);
+		is_about_memory = detail::failure_record(
+			device, what, program, true);
 	});
 	return is_about_memory;
 }
@@ -388,9 +388,8 @@ inline bool failure_reported(const rt::IDevice &device, std::string_view what,
 inline void program_failed(const rt::IDevice &device, uint64_t program,
 	std::string_view what) noexcept
 {
-	detail::quietly([&] {
-		detail::failure_record(device, what, program, false);
-	});
+	detail::quietly(
+		[&] { detail::failure_record(device, what, program, false); });
 }
 
 } // namespace ttmem::metal

@@ -83,8 +83,8 @@ inline void memory_read(Words words, struct ttmem_failure &failure)
 	failure.bytes = words.number("to allocate ");
 	if (words.skip("B "))
 		failure.kind = kind_read(words.rest, failure.kind);
-	failure.bytes_per_bank =
-		words.number(is_dependent ? " banks (" : "needs to store ");
+	failure.bytes_per_bank = words.number(
+		is_dependent ? " banks (" : "needs to store ");
 	free = words.number(" free: ");
 	largest = words.number("largest free block: ");
 	/*
@@ -107,8 +107,8 @@ inline uint64_t above(uint64_t address, uint64_t base)
 }
 
 /* CBs grow upwards from the base to the lowest buffer: that is one block. */
-inline void clash_read(
-	uint64_t end, uint64_t top, uint64_t base, struct ttmem_failure &failure)
+inline void clash_read(uint64_t end, uint64_t top, uint64_t base,
+	struct ttmem_failure &failure)
 {
 	failure.kind = TTMEM_FIGURE_CB;
 	failure.bytes_per_bank = above(end, base);
@@ -131,7 +131,8 @@ inline bool failure_read(std::string_view what, struct ttmem_failure &failure,
 		detail::memory_read(words, failure);
 		return true;
 	}
-	for (std::string_view owner : { "circular buffer", "dataflow buffer" }) {
+	for (std::string_view owner :
+		{ "circular buffer", "dataflow buffer" }) {
 		uint64_t top, end;
 
 		words = detail::Words(what);

@@ -105,11 +105,10 @@ void regions_get(const Allocator &allocator, struct ttmem_device_info &info)
 		info.l1_top = allocator.get_worker_l1_size();
 		info.l1_small_bytes = allocator.get_bank_size(
 			rt::BufferType::L1_SMALL);
-		info.trace_bytes =
-			allocator.get_bank_size(rt::BufferType::TRACE) *
+		info.trace_bytes = allocator.get_bank_size(
+					   rt::BufferType::TRACE) *
 			allocator.get_num_banks(rt::BufferType::TRACE);
-		info.dram_banks = allocator.get_num_banks(
-			rt::BufferType::DRAM);
+		info.dram_banks = allocator.get_num_banks(rt::BufferType::DRAM);
 		info.dram_bank_bytes = allocator.get_bank_size(
 			rt::BufferType::DRAM);
 		info.dram_base = allocator.get_base_allocator_addr(
@@ -163,7 +162,8 @@ template <class Mesh> std::vector<uint64_t> chip_ids(const Mesh &mesh)
 		if (nodes.size() != mesh.get_devices().size())
 			return ids;
 		for (const auto &node : nodes)
-			ids.push_back(*rt::internal::
+			ids.push_back(
+				*rt::internal::
 					get_chip_unique_id_from_fabric_node_id(
 						node));
 	}
@@ -183,7 +183,8 @@ template <class Mesh> bool owns_devices(const Mesh &mesh)
 
 /* `cores` is a range of CoreRange or of CoreCoord. */
 template <class Cores>
-void ranges_add(std::vector<struct ttmem_core_range> &ranges, const Cores &cores)
+void ranges_add(
+	std::vector<struct ttmem_core_range> &ranges, const Cores &cores)
 {
 	auto part = [](auto coordinate) {
 		return coordinate > UINT32_MAX ?
@@ -197,8 +198,8 @@ void ranges_add(std::vector<struct ttmem_core_range> &ranges, const Cores &cores
 				part(c.start_coord.y), part(c.end_coord.x),
 				part(c.end_coord.y) });
 		else
-			ranges.push_back({ part(c.x), part(c.y), part(c.x),
-				part(c.y) });
+			ranges.push_back(
+				{ part(c.x), part(c.y), part(c.x), part(c.y) });
 }
 
 template <class Cores> uint32_t core_set_make(const Cores &cores)
@@ -365,18 +366,18 @@ template <class Program> uint64_t program_id(const Program &program)
  * of the kernel ring that the program takes on a Tensix core. Versions that do not
  * have it: the binaries of all kernels, packed once (and then cores is 1).
  */
-template <class Implementation>
-uint64_t kernel_bytes(Implementation &program)
+template <class Implementation> uint64_t kernel_bytes(Implementation &program)
 {
-	if constexpr (requires { program.get_program_config(0).kernel_text_size; })
+	if constexpr (requires {
+			      program.get_program_config(0).kernel_text_size;
+		      })
 		return program.get_program_config(0).kernel_text_size;
 	else
 		return program.kernel_bins_sizeB;
 }
 
 /* The Tensix cores that run kernels of the program. */
-template <class Implementation>
-uint32_t kernel_cores(Implementation &program)
+template <class Implementation> uint32_t kernel_cores(Implementation &program)
 {
 	if constexpr (requires {
 			      program.get_program_config(0).kernel_text_size;

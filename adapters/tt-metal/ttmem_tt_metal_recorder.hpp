@@ -72,7 +72,7 @@ struct Process {
 	std::atomic<uint32_t> closes{ 0 };
 	std::atomic<uint32_t> destructions{ 0 };
 
-	std::mutex lock; /* of everything below */
+	std::mutex lock;                               /* of everything below */
 	std::unordered_map<int, const Place *> meshes; /* by the mesh's id */
 	std::map<std::vector<uint32_t>, const Place *> places; /* by members */
 	std::unordered_map<uint64_t, std::vector<uint32_t>> programs;
@@ -120,7 +120,7 @@ struct Thread {
 	struct Function {
 		uintptr_t frame; /* stack pointer where it began */
 		uint32_t depth;  /* of scopes, before it */
-		bool is_framed;  /* its caller's frame lasts as long as it does */
+		bool is_framed; /* its caller's frame lasts as long as it does */
 	};
 
 	std::array<Known, 8> known;
@@ -246,12 +246,11 @@ inline const Place *place_of(const rt::IDevice *device, bool is_new = true)
 		return nullptr;
 
 	const std::type_info *type = &typeid(*device);
-	Thread::Known &known = this_thread.known
-				       [(reinterpret_cast<uintptr_t>(device) >>
-						6) %
-					       8];
-	uint32_t closes =
-		process().closes.load(std::memory_order_acquire);
+	Thread::Known &known = this_thread.known[(reinterpret_cast<uintptr_t>(
+							  device) >>
+							 6) %
+		8];
+	uint32_t closes = process().closes.load(std::memory_order_acquire);
 	int id = device->id();
 	const Place *place;
 
@@ -586,8 +585,7 @@ inline void cb_allocated(const rt::CoreRangeSet &cores, uint64_t address,
 	uint32_t member = place->members[0];
 	uint64_t number = cb_number(place->handle, hash);
 
-	if (!place->is_mesh() && mesh && mesh->is_mesh() &&
-		mesh->has(member)) {
+	if (!place->is_mesh() && mesh && mesh->is_mesh() && mesh->has(member)) {
 		hash = hash_add(hash_add(hash, size), flags);
 		if (member != mesh->members[0]) {
 			if (number < thread.shapes_len &&
@@ -974,8 +972,8 @@ class Recorder final : public MemoryRecorder<Everywhere>
 template <bool Everywhere>
 const std::shared_ptr<rt::IGraphProcessor> &recorder()
 {
-	static const auto *const immortal =
-		new std::shared_ptr<rt::IGraphProcessor>(
+	static const auto
+		*const immortal = new std::shared_ptr<rt::IGraphProcessor>(
 			std::make_shared<Recorder<Everywhere>>());
 
 	return *immortal;

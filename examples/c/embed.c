@@ -45,7 +45,8 @@ static void sharded_alloc(uint32_t device, uint32_t cores)
 /* After the allocator gave the memory; free before it goes back. */
 static void matmul(uint32_t device, uint64_t program)
 {
-	const struct ttmem_core_range grid = { 0, 0, 7, 7 }, half = { 0, 0, 7, 3 };
+	const struct ttmem_core_range grid = { 0, 0, 7, 7 },
+				      half = { 0, 0, 7, 3 };
 	uint32_t cores = ttmem_core_set(&grid, 1);
 	uint32_t depth = ttmem_scope_push("op matmul", 0);
 

@@ -330,7 +330,8 @@ void scopes()
 }
 
 /* An operation with a frame of its size. */
-template <class Body> [[gnu::noinline]] void operation(const char *name, Body body)
+template <class Body>
+[[gnu::noinline]] void operation(const char *name, Body body)
 {
 	volatile char room[4096];
 

@@ -21,7 +21,8 @@ static_assert(!std::is_copy_constructible<ttmem::scope>::value, "");
 
 #define CHECK(claim)                                                           \
 	((claim) ? (void)0 :                                                   \
-		   (fprintf(stderr, "line %d: not so: %s\n", __LINE__, #claim), \
+		   (fprintf(stderr, "line %d: not so: %s\n", __LINE__,         \
+			    #claim),                                           \
 			   exit(1)))
 
 static uint64_t live(enum ttmem_figure figure)
@@ -81,8 +82,8 @@ static void scopes()
 		CHECK(live(TTMEM_FIGURE_DRAM) == 0);
 	}
 	{
-		ttmem::scope inner(std::string("inner"),
-			TTMEM_SCOPE_PERSISTENT);
+		ttmem::scope inner(
+			std::string("inner"), TTMEM_SCOPE_PERSISTENT);
 
 		CHECK(depth() == 2);
 	}

@@ -108,8 +108,8 @@ def check_rejected_allocations(place):
     """They are not recorded, so nobody knows whether they were freed."""
     place.serve()
     for script, calls, reasons in (
-            # A forked child uses a mesh that only its parent has.
-            ('mesh m 0\nfork\nalloc m dram 2 0 1G\nend\nwait\n', 1,
+            # The mesh was closed before.
+            ('mesh m 0\nmesh_close m\nalloc m dram 2 0 1G\n', 1,
              '1 bad_device'),
             (''.join(f'alloc {n} dram 1 0 1K\nfree {n} dram 1\n'
                      for n in range(65)), 1, '1 too_many_devices'),

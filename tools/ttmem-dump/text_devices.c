@@ -281,18 +281,17 @@ int dump_text_devices(const struct dump_report *report)
 {
 	size_t len = ttmem_snapshot_devices_len(report->snapshot), i;
 	uint64_t *unbanked = dump_unbanked_count(report);
+	uint64_t *sorted = dump_devices_sorted(report->snapshot);
 	bool some = false;
-	int r = 0;
-
-	if (!unbanked)
-		return -ENOMEM;
+	int r = sorted && unbanked ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
-		if (!dump_selection_has_device(&report->selection, i))
+		if (!dump_selection_has_device(&report->selection, sorted[i]))
 			continue;
 		some = true;
-		r = device_print(report, i, unbanked[i]);
+		r = device_print(report, sorted[i], unbanked[sorted[i]]);
 	}
+	free(sorted);
 	free(unbanked);
 	if (!some)
 		dump_title(report, "No device%s.",

@@ -211,9 +211,9 @@ class MeshDeviceView
 		std::vector<tt_fabric::FabricNodeId> nodes;
 
 		for (const IDevice *member : members_)
-			nodes.push_back({ member ?
-					static_cast<uint32_t>(member->id()) :
-					99 });
+			nodes.push_back(
+				{ member ? static_cast<uint32_t>(member->id()) :
+					   99 });
 		return nodes;
 	}
 
@@ -225,8 +225,8 @@ class MeshDevice : public IDevice
 {
       public:
 	/* Ids of meshes are the numbers of chips, too. */
-	MeshDevice(int id, std::vector<IDevice *> members,
-		bool is_submesh = false)
+	MeshDevice(
+		int id, std::vector<IDevice *> members, bool is_submesh = false)
 		: IDevice(id), members_(std::move(members)), view_(members_),
 		  is_submesh_(is_submesh)
 	{
