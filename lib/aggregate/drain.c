@@ -22,6 +22,11 @@
 #define LANES_AHEAD 4u
 /* A mirror of so many slots is in the cache as it is. */
 #define SLOTS_NEAR 16384u
+/*
+ * Slots that name what is not there, in one scan: more threads than that are not caught
+ * in the middle of a change, and to look for it takes time.
+ */
+#define SLOTS_TORN_MOST 256u
 /* Records whose mirrors, and whose neighbours, are prefetched. */
 #define MIRRORS_AHEAD 24u
 #define NEIGHBOURS_AHEAD 8u
@@ -458,7 +463,7 @@ static int slot_item(struct ttm_process *process, uint32_t slot,
 		r = item_learn(process, ret_item);
 	if (r != -ENOENT)
 		return r;
-	if (last)
+	if (last || ++process->torn > SLOTS_TORN_MOST)
 		return ttm_source_fault(&process->source,
 			"slot %" PRIu32 " cannot be: place %u of %u, core set "
 			"%" PRIu32,
@@ -494,6 +499,7 @@ static int slots_scan(struct ttm_process *process, bool last)
 
 	if (r)
 		return r;
+	process->torn = 0;
 	chunks = ttm_source_chunks(&process->source);
 	/* Empty runs of slots may have been given back at the end. */
 	if (last && chunks < process->model.chunks_len)

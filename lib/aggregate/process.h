@@ -96,6 +96,7 @@ struct ttm_process {
 	uint64_t missed;
 	uint64_t in_flight;
 	uint64_t scanned_ns;
+	uint32_t torn; /* slots of this scan that name what is not there */
 	uint64_t counters_ns;
 	uint64_t counters_cost_ns;
 	uint64_t l1_ns;

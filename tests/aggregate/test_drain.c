@@ -147,6 +147,139 @@ static void test_anomalies_and_failures_are_counted(void)
 	balance();
 }
 
+/* -- several devices ---------------------------------------------------------- */
+
+#define DEVICES 4u
+#define MESHES 6u
+
+static uint32_t meshes[MESHES];
+static uint32_t sets[3];
+
+static void meshes_open(void)
+{
+	static const uint32_t members[MESHES][3] = { { 0, 1, 2 }, { 0, 1, 1 },
+		{ 1, 2, 3 }, { 2, 3, 3 }, { 0, 3, 3 }, { 3, 3, 3 } };
+	const struct ttmem_core_range ranges[] = { { 0, 0, 3, 1 },
+		{ 2, 1, 5, 2 }, { 7, 0, 7, 3 } };
+	unsigned i;
+
+	for (i = 0; i < MESHES; i++)
+		meshes[i] = ttmem_mesh_open(members[i], 3);
+	for (i = 0; i < 3; i++)
+		sets[i] = ttmem_core_set(&ranges[i], 1);
+}
+
+/* Something a program may do, on one device or on several. */
+static void anything(uint64_t *random)
+{
+	uint64_t bits = model_random(random), id = bits & 15;
+	unsigned at = (bits >> 8 & 0xff) % (MESHES + DEVICES);
+	uint32_t where = at < MESHES ? meshes[at] : at - MESHES;
+	enum ttmem_kind kind = (enum ttmem_kind)((bits >> 16 & 0xff) % 5);
+	uint64_t size = bits >> 40 & 0xfffff;
+	struct ttmem_buffer buffer;
+
+	switch (bits >> 24 & 15) {
+	case 0:
+		if ((bits >> 28 & 7) == 0)
+			ttmem_device_close(where);
+		break;
+	case 1:
+		ttmem_program_destroy(where, id & 3);
+		break;
+	case 2:
+		ttmem_cb_free_all(where);
+		break;
+	case 3:
+	case 4:
+		ttmem_cb_alloc(where, id & 3, id >> 2, size, size & 0xffff,
+			sets[id % 3], id == 7 ? TTMEM_CB_BORROWED : 0);
+		break;
+	case 5:
+		ttmem_kernel_load(where, id & 3, TTMEM_KERNEL_APPLICATION,
+			size & 0xfff, sets[id % 3], 0);
+		break;
+	case 6:
+	case 7:
+	case 8:
+		ttmem_free(where, kind, id);
+		break;
+	case 9:
+		ttmem_free_any(where, id);
+		break;
+	case 10:
+		ttmem_peak_reset(where);
+		break;
+	default:
+		ttmem_buffer_init(&buffer, where, kind);
+		buffer.id = id;
+		buffer.address = size;
+		buffer.bytes = size;
+		buffer.bytes_per_bank = size / 3;
+		buffer.banks = (uint32_t)id;
+		ttmem_buffer_alloc(&buffer);
+		break;
+	}
+}
+
+/* The entry of a logical id, which its first event makes; or parts_len. */
+static uint32_t entry_of(uint32_t logical)
+{
+	uint32_t i;
+
+	for (i = 0; i < drained.process->parts_len; i++)
+		if (TTM_DEVICE_LOGICAL(
+			    drained.process->parts[i]->device.head) == logical)
+			break;
+	return i;
+}
+
+static void usages_are(void)
+{
+	uint32_t device, entry;
+
+	TEST_ASSERT_EQUAL_INT(0, ttm_drain_counters(drained.process));
+	for (device = 0; device < DEVICES; device++) {
+		entry = entry_of(device);
+		if (entry < drained.process->parts_len)
+			drained_is_usage(&drained, entry, device);
+	}
+	model_check(&drained.process->model);
+}
+
+/* Objects with the last events not read, read in parts, and from the slots alone. */
+static void test_objects_on_several_devices_are_what_the_process_says(void)
+{
+	uint64_t random = 4242, rounds = test_scale(400), i;
+	struct drained late;
+	unsigned device, n;
+
+	meshes_open();
+	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 1);
+	drained_open(&drained, test_segment_path());
+	for (i = 0; i < rounds; i++) {
+		for (n = model_random(&random) % 40; n; n--)
+			anything(&random);
+		TEST_ASSERT_TRUE_MESSAGE(drained_round(&drained) >= 0,
+			drained.process->source.reason);
+		usages_are();
+		if (i % 16)
+			continue;
+		drained_open_fd(&late, drained_copy(test_segment_path()));
+		TEST_ASSERT_TRUE_MESSAGE(
+			drained_last(&late) >= 0, late.process->source.reason);
+		for (device = 0; device < DEVICES; device++)
+			TEST_ASSERT_EQUAL_MEMORY(
+				drained.process->model.shares[device].live,
+				late.process->model.shares[device].live,
+				sizeof(late.process->model.shares[0].live));
+		TEST_ASSERT_EQUAL_UINT64(drained.process->model.live_objects,
+			late.process->model.live_objects);
+		drained_close(&late);
+	}
+	TEST_ASSERT_EQUAL_UINT64(0, drained.stats.missed);
+}
+
 /* -- overruns ---------------------------------------------------------------- */
 
 static void test_a_full_lane_is_read_whole(void)
@@ -481,6 +614,7 @@ int main(void)
 	RUN_TEST(test_at_rest_it_is_what_the_process_itself_says);
 	RUN_TEST(test_a_new_peak_begins_with_a_reset_and_a_close);
 	RUN_TEST(test_anomalies_and_failures_are_counted);
+	RUN_TEST(test_objects_on_several_devices_are_what_the_process_says);
 	RUN_TEST(test_a_full_lane_is_read_whole);
 	RUN_TEST(test_what_was_overwritten_is_missed_and_scanned);
 	RUN_TEST(test_what_is_overwritten_while_it_is_read_is_missed);

@@ -246,6 +246,21 @@ static void test_a_slot_on_no_place_is_free_while_its_process_runs(void)
 	drained_refuses(&drained, drained_last(&drained));
 }
 
+/* Each of them is looked for, which takes time. */
+static void test_many_slots_on_no_place_are_refused(void)
+{
+	struct ttm_words words;
+	uint32_t slot;
+
+	for (slot = 0; slot < 257; slot++) {
+		words = made_buffer(&made, slot, 99, TTMEM_FIGURE_DRAM);
+		made_slot_set(&made, slot, &words);
+	}
+	is_refused();
+	drained_poke(made.fd, made.slots, 0);
+	is_fine();
+}
+
 static void test_more_records_under_way_than_an_operation_has_are_refused(void)
 {
 	buffer(1, FIRST);
@@ -753,6 +768,7 @@ int main(void)
 	RUN_TEST(test_a_record_about_no_object_may_name_no_place);
 	RUN_TEST(test_an_object_beyond_its_place_of_allocation_is_refused);
 	RUN_TEST(test_a_slot_on_no_place_is_free_while_its_process_runs);
+	RUN_TEST(test_many_slots_on_no_place_are_refused);
 	RUN_TEST(test_more_records_under_way_than_an_operation_has_are_refused);
 	RUN_TEST(test_a_core_set_is_read);
 	RUN_TEST(test_a_core_set_whose_count_lies_is_refused);
