@@ -346,7 +346,7 @@ struct ttmem_share_row {
  */
 struct ttmem_place_row {
 	uint64_t process;        /* index */
-	const char *label;       /* logical ids: "0-31", "0,2-3" */
+	const char *label;       /* as the tools name them: "0-31", "0,2-3" */
 	const uint64_t *devices; /* devices_len indexes */
 	uint64_t devices_len;
 	const uint64_t *usages; /* usages_len indexes into the shares */

@@ -13,8 +13,9 @@
 
 #define FIRST_SIZE 64u
 #define ENTRIES 64u
-/* Of 64 devices, each by its PCI address or chip id. */
+/* Of 64 devices, each by its longest name. */
 #define LABEL_SIZE 2048u
+#define NAME_SIZE 32u
 
 static const struct ttm_share_row *usage_row(
 	const struct ttm_convert *c, size_t process, unsigned entry)
@@ -193,6 +194,16 @@ bool ttm_place_orphaned(const struct ttm_convert *c, uint64_t place,
 
 /* -- labels -------------------------------------------------------------------- */
 
+/*
+ * What the tools display of a device: the number, the shortest of the other names, or
+ * nothing at all.
+ */
+struct name {
+	bool made;
+	uint64_t number; /* TTMEM_UNKNOWN: `text` */
+	char text[NAME_SIZE];
+};
+
 struct label {
 	char text[LABEL_SIZE];
 	size_t length;
@@ -242,71 +253,109 @@ static void label_add_numbers(
 	}
 }
 
-static bool device_is_named(const struct ttmem_device_row *device,
-	const uint64_t *logicals, size_t len)
+/* The driver's number of a device; else the logical id, if nothing else has it. */
+static uint64_t device_number(
+	const struct ttmem_snapshot *snapshot, uint64_t index)
 {
-	size_t low = 0, high = len, middle;
+	uint64_t logical = ttmem_snapshot_device(snapshot, index)->logical;
+	uint64_t number = logical;
+	size_t i;
 
-	if (device->chip_id == TTMEM_UNKNOWN &&
-		device->pci_address == TTMEM_UNKNOWN)
-		return true; /* by nothing better */
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (logicals[middle] < device->logical)
-			low = middle + 1;
-		else
-			high = middle;
+	for (i = 0; i < ttmem_snapshot_telemetry_len(snapshot); i++) {
+		const struct ttmem_telemetry_row *t = ttmem_snapshot_telemetry(
+			snapshot, i);
+
+		if (t->device == index)
+			return t->number;
+		if (t->number == logical)
+			number = TTMEM_UNKNOWN;
 	}
-	return low + 1 >= len || logicals[low + 1] != device->logical;
+	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
+		if (i != index &&
+			ttmem_snapshot_device(snapshot, i)->logical == logical)
+			return TTMEM_UNKNOWN;
+	return number;
 }
 
-/*
- * Devices are called as the selectors of the tools call them: by the logical id unless
- * several devices have it. `logicals` has those of all devices, sorted.
- */
+/* How many last hexadecimal digits of its unique id no other device has. */
+static unsigned chip_digits(
+	const struct ttmem_snapshot *snapshot, uint64_t index)
+{
+	uint64_t chip_id = ttmem_snapshot_device(snapshot, index)->chip_id;
+	unsigned digits = 1;
+	size_t i;
+
+	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++) {
+		uint64_t other = ttmem_snapshot_device(snapshot, i)->chip_id;
+
+		while (i != index && other != TTMEM_UNKNOWN && digits < 16 &&
+			(other ^ chip_id) << (64 - 4 * digits) == 0)
+			digits++;
+	}
+	return digits;
+}
+
+static void name_make(const struct ttmem_snapshot *snapshot, uint64_t index,
+	struct name *name)
+{
+	const struct ttmem_device_row *d = ttmem_snapshot_device(
+		snapshot, index);
+	uint64_t domain = d->pci_address >> 16;
+	unsigned digits;
+
+	name->made = true;
+	name->number = device_number(snapshot, index);
+	if (name->number != TTMEM_UNKNOWN)
+		return;
+	if (d->chip_id != TTMEM_UNKNOWN) {
+		digits = chip_digits(snapshot, index);
+		snprintf(name->text, sizeof(name->text), "..%0*" PRIx64,
+			(int)digits,
+			d->chip_id & UINT64_MAX >> (64 - 4 * digits));
+	} else if (d->pci_address != TTMEM_UNKNOWN) {
+		snprintf(name->text, sizeof(name->text),
+			"%.*" PRIx64 "%s%02" PRIx64 ":%02" PRIx64 ".%" PRIx64,
+			domain ? 4 : 0, domain, domain ? ":" : "",
+			d->pci_address >> 8 & 0xff, d->pci_address >> 3 & 0x1f,
+			d->pci_address & 7);
+	} else if (d->logical != TTMEM_UNKNOWN) {
+		snprintf(name->text, sizeof(name->text), "logical:%" PRIu64,
+			d->logical);
+	} else {
+		snprintf(name->text, sizeof(name->text), "-");
+	}
+}
+
+/* `names` has room for those of all devices. */
 static void label_make(const struct ttmem_snapshot *snapshot,
-	const uint64_t *logicals, const struct ttmem_place_row *place,
+	struct name *names, const struct ttmem_place_row *place,
 	struct label *ret_label)
 {
-	size_t devices = snapshot->tables[TTM_RECORD_DEVICES].len, i, len = 0;
+	size_t devices = ttmem_snapshot_devices_len(snapshot), i, len = 0;
 	uint64_t numbers[ENTRIES];
-	bool named[ENTRIES], unlisted = false;
 
 	ret_label->length = 0;
 	ret_label->text[0] = '\0';
 	for (i = 0; i < place->devices_len; i++) {
-		const struct ttmem_device_row *device = ttmem_snapshot_device(
-			snapshot, place->devices[i]);
+		uint64_t device = place->devices[i];
 
-		named[i] = device && device->logical != TTMEM_UNKNOWN &&
-			device_is_named(device, logicals, devices);
-		if (named[i])
-			numbers[len++] = device->logical;
+		if (device >= devices)
+			continue;
+		if (!names[device].made)
+			name_make(snapshot, device, &names[device]);
+		if (names[device].number != TTMEM_UNKNOWN)
+			numbers[len++] = names[device].number;
 	}
 	label_add_numbers(ret_label, numbers, len);
 	for (i = 0; i < place->devices_len; i++) {
-		const struct ttmem_device_row *device = ttmem_snapshot_device(
-			snapshot, place->devices[i]);
+		uint64_t device = place->devices[i];
 
-		if (named[i])
-			continue;
-		if (device && device->chip_id != TTMEM_UNKNOWN)
-			label_add(ret_label, "%sasic:%" PRIx64,
-				label_comma(ret_label), device->chip_id);
-		else if (device && device->pci_address != TTMEM_UNKNOWN)
-			label_add(ret_label,
-				"%spci:%04" PRIx64 ":%02" PRIx64 ":%02" PRIx64
-				".%" PRIx64,
-				label_comma(ret_label),
-				device->pci_address >> 16,
-				device->pci_address >> 8 & 0xff,
-				device->pci_address >> 3 & 0x1f,
-				device->pci_address & 7);
-		else
-			unlisted = true;
+		if (device >= devices)
+			label_add(ret_label, "%s-", label_comma(ret_label));
+		else if (names[device].number == TTMEM_UNKNOWN)
+			label_add(ret_label, "%s%s", label_comma(ret_label),
+				names[device].text);
 	}
-	if (unlisted)
-		label_add(ret_label, "%s-", label_comma(ret_label));
 }
 
 /* -- rows ---------------------------------------------------------------------- */
@@ -342,43 +391,31 @@ static int row_fill(const struct ttm_convert *c, const struct ttm_place *place,
 	return 0;
 }
 
-/* The logical ids of all devices, sorted. */
-static uint64_t *logicals_sort(const struct ttmem_snapshot *snapshot)
-{
-	size_t len = snapshot->tables[TTM_RECORD_DEVICES].len, i;
-	uint64_t *logicals = malloc((len + 1) * sizeof(*logicals));
-
-	for (i = 0; logicals && i < len; i++)
-		logicals[i] = ttmem_snapshot_device(snapshot, i)->logical;
-	if (logicals)
-		qsort(logicals, len, sizeof(*logicals), number_compare);
-	return logicals;
-}
-
 int ttm_places_fill(const struct ttm_convert *c)
 {
 	size_t len = c->places->len, i;
 	struct ttmem_place_row *to;
 	struct label label;
-	uint64_t *logicals;
+	struct name *names;
 	int r = ttm_snapshot_make_rows(c->snapshot, TTM_RECORD_PLACES, len);
 
 	if (r < 0)
 		return r;
-	logicals = logicals_sort(c->snapshot);
-	if (!logicals)
+	names = calloc(
+		ttmem_snapshot_devices_len(c->snapshot) + 1, sizeof(*names));
+	if (!names)
 		return -ENOMEM;
 	to = c->snapshot->tables[TTM_RECORD_PLACES].rows;
 	for (i = 0; r == 0 && i < len; i++) {
 		r = row_fill(c, &c->places->list[i], &to[i]);
 		if (r < 0)
 			break;
-		label_make(c->snapshot, logicals, &to[i], &label);
+		label_make(c->snapshot, names, &to[i], &label);
 		to[i].label = ttm_pool_text(
 			&c->snapshot->pool, label.text, label.length);
 		if (!to[i].label)
 			r = -ENOMEM;
 	}
-	free(logicals);
+	free(names);
 	return r;
 }

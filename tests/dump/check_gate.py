@@ -50,7 +50,7 @@ def check_records(place):
             ('orphaned', kind, scope, size, objects, place, None, 1, 1)
             for kind, scope, size, objects in (
                 ('dram', 'a.one', MIB, 2), ('l1', 'b.two', 64 * KIB, 1))
-            for place in ('asic:1', 'asic:2')])
+            for place in ('..1', '..2')])
     # Filters choose what is checked.
     has(gate(place, '--pid', pid, status=23), f'{LEAKED} bytes')
     has(gate(place, '--scope', 'b.*', status=23), '131072 bytes leaked')
