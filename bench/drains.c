@@ -170,8 +170,8 @@ void bench_drains_settle(struct bench_drains *drains)
 		struct ttm_model *model = &drains->processes[way]->model;
 
 		for (i = 0; i < model->changed_len; i++)
-			ttm_model_place(model, model->changed[i])->state &= ~(
-				uint32_t)TTM_PLACE_QUEUED;
+			ttm_model_mirror(model, model->changed[i])->state &= ~(
+				uint32_t)TTM_MIRROR_QUEUED;
 		model->changed_len = 0;
 	}
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carries ttmem into the tt-metal runtime without patching it: a processor of its
- * graph tracker that turns buffers, circular buffers and functions into hooks. C++20;
- * include it in one implementation file of a program that links with libttmem and
- * with the runtime, and call
+ * Connects the tt-metal runtime to ttmem without a patch: a listener of its graph
+ * tracker that turns buffers, circular buffers and functions into hooks, one for each
+ * event on a mesh. C++20; include it in one implementation file of a program that
+ * links with libttmem and with the runtime, and call
  *
  *   ttmem::metal::install();                     once, before devices are used
  *   ttmem::metal::ThreadGuard guard;             on every thread of your own
  *
- * README.md beside this file says which versions of the runtime tell what, and where
- * the calls of the last section go that its interface cannot carry.
+ * README.md beside this file says which versions of the runtime report which events.
+ * The last section is for call sites in the runtime (patches/), for events that the
+ * tracker does not report.
  *
  * For every call below: any thread; nothing throws; with tracking off it does nothing.
- * Events may come while static objects are destroyed: the recorder and its state are
- * never destroyed. Only buffers of captures without dispatch take a lock.
+ * Events may come while static objects are destroyed: the listener and its state are
+ * never destroyed. A lock is taken by buffers of captures without dispatch, and where
+ * a thread meets a mesh or a program for the first time.
  */
 #ifndef TTMEM_TT_METAL_HPP
 #define TTMEM_TT_METAL_HPP
@@ -29,6 +31,7 @@
 #include <internal/graph_tracking.hpp>
 #endif
 
+#include "ttmem_tt_metal_failure.hpp"
 #include "ttmem_tt_metal_recorder.hpp"
 
 /* Not in every version: an overload that nobody calls, so that it can be asked for. */
@@ -190,92 +193,203 @@ class ThreadGuard
 
 /* -- for call sites in the runtime: see README.md ----------------------------- */
 
-/* `device` may be a mesh in all of them: then each member is meant. */
+/*
+ * `device` may be a mesh in all of them: then all its members are meant, with one
+ * hook. A program is known by program_id() of it or of its implementation.
+ */
 
-/* What the interface does not tell: which chip it is. Sizes are asked for. */
-inline void device_opened(const rt::IDevice &device,
-	uint64_t chip_id = TTMEM_UNKNOWN, uint64_t pci_address = TTMEM_UNKNOWN,
-	std::string_view board = "") noexcept
-{
-	detail::quietly([&] {
-		detail::each_member(&device, [&](const rt::IDevice &member) {
-			detail::device_tell(
-				member, true, chip_id, pci_address, board);
-		});
-	});
-}
-
-/* What is live on it now was not freed: survivors of the device. */
-inline void device_closing(const rt::IDevice &device) noexcept
-{
-	detail::quietly([&] {
-		detail::each_member(&device, [](const rt::IDevice &member) {
-			uint32_t id = detail::logical_id(member);
-
-			ttmem_device_close(id);
-			if (id < detail::devices_max)
-				detail::process().told[id] = false;
-		});
-	});
-}
-
-/* As the hooks know it: of a Program, or of its implementation. */
 template <class Program> uint64_t program_id(const Program &program) noexcept
 {
 	return detail::program_id(program);
 }
 
-/* `cores` on each member. Again for a live program: a dispatch. */
+/*
+ * Which chip it is, for versions that do not tell. Sizes are asked for; members of a
+ * mesh are told one by one.
+ */
+inline void device_opened(const rt::IDevice &device,
+	uint64_t chip_id = TTMEM_UNKNOWN, uint64_t pci_address = TTMEM_UNKNOWN,
+	std::string_view board = "") noexcept
+{
+	detail::quietly([&] {
+		if (dynamic_cast<const detail::MeshDevice *>(&device))
+			detail::place_of(&device);
+		else
+			detail::device_tell(device, device, true, chip_id,
+				pci_address, board);
+	});
+}
+
+/*
+ * What is live on it now was not freed: survivors of the device. Call it while the
+ * members of a mesh are known. A submesh only ends its handle: its devices go on.
+ */
+inline void device_closing(const rt::IDevice &device) noexcept
+{
+	detail::quietly([&] {
+		const auto *mesh = dynamic_cast<const detail::MeshDevice *>(
+			&device);
+		const detail::Place *place = detail::place_of(&device);
+
+		if (!place || (mesh && !detail::owns_devices(*mesh)))
+			return;
+		ttmem_device_close(place->handle);
+		detail::place_forget(device, *place);
+	});
+}
+
+/*
+ * A program's kernels are on the device, or are launched again: the latter counts a
+ * dispatch. `size` is for one core; `cores` is a count or a core set.
+ */
 inline void kernels_loaded(const rt::IDevice &device, uint64_t program,
-	enum ttmem_kernel_type type, uint64_t binary_size, uint32_t cores,
+	enum ttmem_kernel_type type, uint64_t size, uint32_t cores,
 	bool is_in_ring = true) noexcept
 {
 	detail::quietly([&] {
-		detail::each_member(&device, [&](const rt::IDevice &member) {
-			ttmem_kernel_load(detail::logical_id(member), program,
-				type, binary_size, cores,
-				is_in_ring ? TTMEM_KERNEL_IN_RING : 0);
-		});
+		if (const detail::Place *place = detail::place_of(&device))
+			detail::kernels_record(*place, program, type, size,
+				cores, is_in_ring ? TTMEM_KERNEL_IN_RING : 0);
 	});
 }
 
-/* With Options::cbs off. `cb` is its number within the program. */
+/*
+ * The same for an application's program that is enqueued on a part of a mesh, each
+ * time. Sizes and cores are those of its implementation, after its offsets are final:
+ * README.md says which.
+ */
+template <class Mesh, class Range, class Implementation>
+void program_enqueued(
+	const Mesh &mesh, const Range &range, Implementation &program) noexcept
+{
+	detail::quietly([&] {
+		uint64_t id = detail::program_id(program);
+		const detail::Place *place;
+
+		if (const auto *known = detail::kernels_known(id)) {
+			ttmem_kernel_load(known->place->handle, id, known->type,
+				known->size, known->cores, known->flags);
+			return;
+		}
+		place = detail::place_of_part(mesh, range);
+		if (place)
+			detail::kernels_record(*place, id,
+				TTMEM_KERNEL_APPLICATION,
+				detail::kernel_bytes(program),
+				detail::kernel_cores(program),
+				TTMEM_KERNEL_IN_RING);
+	});
+}
+
+/* With Options::cbs off. `cb` is its number; `flags` are TTMEM_CB_*. */
 inline void cb_planned(const rt::IDevice &device, uint64_t program, uint64_t cb,
 	const rt::CoreRangeSet &cores, uint64_t address, uint64_t size,
-	bool is_borrowed) noexcept
+	uint32_t flags) noexcept
 {
 	detail::quietly([&] {
-		detail::each_member(&device, [&](const rt::IDevice &member) {
-			ttmem_cb_alloc(detail::logical_id(member), program, cb,
-				address, size,
-				static_cast<uint32_t>(cores.num_cores()),
-				is_borrowed ? TTMEM_CB_BORROWED : 0);
-		});
+		const detail::Place *place = detail::place_of(&device);
+
+		if (!place)
+			return;
+		detail::program_meet(program, *place);
+		detail::cb_record(
+			*place, program, cb, cores, address, size, flags);
 	});
 }
 
-/* Its CBs and its kernels. */
-inline void program_destroyed(
-	const rt::IDevice &device, uint64_t program) noexcept
+/*
+ * The same for all CBs, dataflow buffers and scratchpads of a program's
+ * implementation, when all of them have addresses.
+ */
+template <class Implementation>
+void program_planned(
+	const rt::IDevice &device, Implementation &program) noexcept
 {
 	detail::quietly([&] {
-		detail::each_member(&device, [&](const rt::IDevice &member) {
-			ttmem_program_destroy(
-				detail::logical_id(member), program);
-		});
+		uint64_t id = detail::program_id(program);
+		const detail::Place *place = detail::place_of(&device);
+
+		if (!place)
+			return;
+		detail::program_meet(id, *place);
+		detail::program_record(*place, id, program);
 	});
 }
 
+/* Its CBs and its kernels end, wherever they were told to be. Needs no device. */
+inline void program_destroyed(uint64_t program) noexcept
+{
+	detail::quietly([&] { detail::program_ended(program); });
+}
+
+/*
+ * An allocation failed with this text of the runtime: its figures are those of one
+ * bank, and what it does not say is unknown.
+ */
 inline void allocation_failed(const rt::IDevice &device, rt::BufferType type,
-	uint64_t size, uint64_t largest_free = TTMEM_UNKNOWN) noexcept
+	uint64_t size, std::string_view what) noexcept
 {
 	detail::quietly([&] {
-		detail::each_member(&device, [&](const rt::IDevice &member) {
-			ttmem_alloc_failed(detail::logical_id(member),
-				static_cast<enum ttmem_kind>(type), size,
-				largest_free);
-		});
+		const detail::Place *place = detail::place_of(&device);
+		struct ttmem_failure failure;
+
+		if (!place)
+			return;
+		ttmem_failure_init(
+			&failure, place->handle, static_cast<uint32_t>(type));
+		failure_read(what, failure);
+		failure.bytes = size;
+		failure.kind = static_cast<uint32_t>(type);
+		ttmem_alloc_failed(&failure);
 	});
+}
+
+namespace detail
+{
+
+/* Whether it is about memory, and if so of one of these kinds: recorded. */
+inline bool failure_record(const rt::IDevice &device, std::string_view what,
+	uint64_t program, bool is_any_kind)
+{
+	const Place *place = place_of(&device);
+	struct ttmem_failure failure;
+
+	if (!place)
+		return false;
+	ttmem_failure_init(&failure, place->handle, TTMEM_DRAM);
+	if (!failure_read(what, failure, l1_base(device)) ||
+		(!is_any_kind && failure.kind != TTMEM_FIGURE_CB))
+		return false;
+	failure.program = program;
+	ttmem_alloc_failed(&failure);
+	return true;
+}
+
+} // namespace detail
+
+/*
+ * Any failure of the runtime, for programs that catch its exceptions and whose runtime
+ * has no call sites. Returns whether `what` is about memory; if not, nothing is
+ * recorded.
+ */
+inline bool failure_reported(const rt::IDevice &device, std::string_view what,
+	uint64_t program = TTMEM_UNKNOWN) noexcept
+{
+	bool is_about_memory = false;
+
+	detail::quietly([&] {
+		is_about_memory = detail::failure_record(
+			device, what, program, true);
+	});
+	return is_about_memory;
+}
+
+/* A program failed; if because its CBs do not fit, that is recorded. */
+inline void program_failed(const rt::IDevice &device, uint64_t program,
+	std::string_view what) noexcept
+{
+	detail::quietly(
+		[&] { detail::failure_record(device, what, program, false); });
 }
 
 } // namespace ttmem::metal

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a runtime in C does with ttmem: a device is opened, an operation allocates,
- * and one buffer is forgotten.
+ * one allocation fails, and one buffer is forgotten.
  *
  *   cc embed.c -o embed $(pkg-config --cflags --libs ttmem)
  *   ttmem-dump run -- ./embed
@@ -27,16 +27,49 @@ static void device_open(uint32_t device)
 	ttmem_device_open(&info);
 }
 
+/* The allocator reserves 1 KiB in each of 64 banks, whichever of them hold data. */
+static void sharded_alloc(uint32_t device, uint32_t cores)
+{
+	struct ttmem_buffer buffer;
+
+	ttmem_buffer_init(&buffer, device, TTMEM_L1);
+	buffer.id = 1;
+	buffer.address = 0x100000;
+	buffer.bytes = 32 << 10;
+	buffer.bytes_per_bank = 1 << 10;
+	buffer.banks = 64;
+	buffer.cores = cores;
+	ttmem_buffer_alloc(&buffer);
+}
+
 /* After the allocator gave the memory; free before it goes back. */
 static void matmul(uint32_t device, uint64_t program)
 {
-	ttmem_scope_push("op matmul", 0);
-	ttmem_alloc(device, TTMEM_L1, 1, 0x100000, 64 << 10);
+	const struct ttmem_core_range grid = { 0, 0, 7, 7 },
+				      half = { 0, 0, 7, 3 };
+	uint32_t cores = ttmem_core_set(&grid, 1);
+	uint32_t depth = ttmem_scope_push("op matmul", 0);
+
+	sharded_alloc(device, ttmem_core_set(&half, 1));
 	ttmem_alloc(device, TTMEM_DRAM, 2, 0x4000, 1 << 20);
-	ttmem_cb_alloc(device, program, 0, 0x20000, 4096, 64, 0);
-	ttmem_kernel_load(device, program, TTMEM_KERNEL_APPLICATION, 20000, 64,
-		TTMEM_KERNEL_IN_RING);
-	ttmem_scope_pop();
+	ttmem_cb_alloc(device, program, 0, 0x20000, 4096, cores, 0);
+	ttmem_kernel_load(device, program, TTMEM_KERNEL_APPLICATION, 20000,
+		cores, TTMEM_KERNEL_IN_RING);
+	ttmem_scope_pop_to(depth);
+}
+
+/* The figures are those of one bank; what is not known stays unknown. */
+static void failed(uint32_t device, uint64_t program)
+{
+	struct ttmem_failure failure;
+
+	ttmem_failure_init(&failure, device, TTMEM_L1);
+	failure.bytes = 64 << 20;
+	failure.bytes_per_bank = 1 << 20;
+	failure.free_per_bank = 900 << 10;
+	failure.largest_free_per_bank = 500 << 10;
+	failure.program = program;
+	ttmem_alloc_failed(&failure);
 }
 
 static void usage_print(uint32_t device)
@@ -59,6 +92,7 @@ int main(void)
 	device_open(0);
 	matmul(0, 7);
 	usage_print(0);
+	failed(0, 7);
 	ttmem_free(0, TTMEM_L1, 1);
 	ttmem_program_destroy(0, 7);
 	usage_print(0);

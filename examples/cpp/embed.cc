@@ -8,103 +8,73 @@
  */
 #include <cstdint>
 #include <iostream>
-#include <string>
+#include <stdexcept>
 
-#include <ttmem/ttmem.h>
+#include <ttmem/ttmem.hpp>
 
-/* Names what its thread allocates until the end of the block. */
-class Scope
+/* One handle for all its devices: a buffer on it is one object. */
+static uint32_t mesh_open()
 {
-      public:
-	explicit Scope(const std::string &name, uint32_t flags = 0)
-	{
-		ttmem_scope_push(name.c_str(), flags);
-	}
-	~Scope()
-	{
-		ttmem_scope_pop();
-	}
-	Scope(const Scope &) = delete;
-	Scope &operator=(const Scope &) = delete;
-};
+	const uint32_t devices[] = { 0, 1, 2, 3 };
 
-/* One handle for all its devices: an event on it is one on each. */
-class Mesh
+	return ttmem_mesh_open(devices, 4);
+}
+
+/* As its allocator knows it: 64 banks of L1, each with the same range reserved. */
+static ttmem::buffer sharded(uint32_t mesh, uint64_t id, uint64_t bytes)
 {
-      public:
-	Mesh()
-	{
-		const uint32_t devices[] = { 0, 1, 2, 3 };
+	const struct ttmem_core_range shards = { 0, 0, 7, 3 };
+	struct ttmem_buffer info = ttmem::buffer_info(
+		mesh, TTMEM_L1, id, 0x100000, bytes);
 
-		handle = ttmem_mesh_open(devices, 4);
-	}
-	~Mesh()
-	{
-		ttmem_mesh_close(handle);
-	}
-	Mesh(const Mesh &) = delete;
-	Mesh &operator=(const Mesh &) = delete;
+	info.bytes_per_bank = bytes / 32;
+	info.banks = 64;
+	info.cores = ttmem_core_set(&shards, 1);
+	return ttmem::buffer(info);
+}
 
-	uint32_t handle;
-};
-
-class Buffer
-{
-      public:
-	Buffer(const Mesh &on, enum ttmem_kind of, uint64_t size)
-		: mesh(on), kind(of), id(next++)
-	{
-		ttmem_alloc(mesh.handle, kind, id, 0x1000 * id, size);
-	}
-	~Buffer()
-	{
-		ttmem_free(mesh.handle, kind, id);
-	}
-	Buffer(const Buffer &) = delete;
-	Buffer &operator=(const Buffer &) = delete;
-
-      private:
-	static uint64_t next;
-	const Mesh &mesh;
-	enum ttmem_kind kind;
-	uint64_t id;
-};
-
-uint64_t Buffer::next = 1;
-
-static std::uint64_t live_bytes(const Mesh &mesh, enum ttmem_figure figure)
+static uint64_t live_bytes(uint32_t mesh, enum ttmem_figure figure)
 {
 	struct ttmem_usage usage;
 
 	usage.size = sizeof(usage);
-	return ttmem_usage(mesh.handle, &usage) < 0 ?
-		0 :
-		usage.figures[figure].live_bytes;
+	return ttmem_usage(mesh, &usage) < 0 ? 0 :
+					       usage.figures[figure].live_bytes;
 }
 
-/* Persistent: it may outlive the program, and is no leak. */
-Buffer *program_cache;
+static void usage_print(const char *when, uint32_t mesh)
+{
+	std::cout << when << ": L1 " << live_bytes(mesh, TTMEM_FIGURE_L1)
+		  << ", DRAM " << live_bytes(mesh, TTMEM_FIGURE_DRAM)
+		  << " bytes\n";
+}
+
+static void softmax(uint32_t mesh)
+{
+	ttmem::scope op("op softmax");
+	ttmem::buffer input = sharded(mesh, 2, 1 << 20);
+	ttmem::buffer output(mesh, TTMEM_DRAM, 3, 0x4000, 1 << 21);
+
+	usage_print("inside", mesh);
+	throw std::runtime_error("the third one does not fit");
+}
 
 int main()
 {
-	Mesh mesh;
+	uint32_t mesh = mesh_open();
 
 	{
-		Scope cached("program cache", TTMEM_SCOPE_PERSISTENT);
+		/* Persistent: it may outlive the program, and is no leak. */
+		ttmem::scope cached("program cache", TTMEM_SCOPE_PERSISTENT);
 
-		program_cache = new Buffer(mesh, TTMEM_DRAM, 4096);
+		ttmem::buffer(mesh, TTMEM_DRAM, 1, 0x1000, 4096).release();
 	}
-	{
-		Scope op("op softmax");
-		Buffer input(mesh, TTMEM_L1, 1 << 20);
-		Buffer output(mesh, TTMEM_DRAM, 1 << 21);
-
-		std::cout << "inside: L1 " << live_bytes(mesh, TTMEM_FIGURE_L1)
-			  << ", DRAM " << live_bytes(mesh, TTMEM_FIGURE_DRAM)
-			  << " bytes\n";
+	try {
+		softmax(mesh);
+	} catch (const std::runtime_error &) {
+		/* Its scope and its buffers have ended. */
 	}
-	std::cout << "after: L1 " << live_bytes(mesh, TTMEM_FIGURE_L1)
-		  << ", DRAM " << live_bytes(mesh, TTMEM_FIGURE_DRAM)
-		  << " bytes\n";
+	usage_print("after", mesh);
+	ttmem_mesh_close(mesh);
 	return 0;
 }

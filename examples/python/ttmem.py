@@ -28,9 +28,14 @@ TEXT, POINTER = ctypes.c_char_p, ctypes.c_void_p
 # Every name of <ttmem/ttmem.h> that is used here: result, arguments.
 HOOKS = {
     'ttmem_alloc': (None, U32, ctypes.c_int, U64, U64, U64),
+    'ttmem_buffer_alloc': (None, POINTER),
+    'ttmem_alloc_failed': (None, POINTER),
+    'ttmem_core_set': (U32, POINTER, SIZE),
+    'ttmem_mesh_open': (U32, POINTER, SIZE),
+    'ttmem_mesh_close': (None, U32),
     'ttmem_free': (None, U32, ctypes.c_int, U64),
-    'ttmem_scope_push': (None, TEXT, U32),
-    'ttmem_scope_pop': (None,),
+    'ttmem_scope_push': (U32, TEXT, U32),
+    'ttmem_scope_pop_to': (None, U32),
     'ttmem_mark': (None, TEXT),
     'ttmem_device_close': (None, U32),
     'ttmem_usage': (ctypes.c_int, U32, POINTER),
@@ -47,6 +52,7 @@ READER = {
 }
 SNAPSHOT_OBJECTS = 1
 SCOPE_PERSISTENT = 1
+UNKNOWN = 2 ** 64 - 1
 
 
 @functools.lru_cache(maxsize=None)
@@ -92,9 +98,31 @@ class Usage(ctypes.Structure):
 class Status(ctypes.Structure):
     """struct ttmem_status"""
     _fields_ = [('size', SIZE), ('state', U32), ('error', ctypes.c_int32),
-                ('lost_events', U64 * 5), ('lost_bytes', U64 * 5),
+                ('lost_events', U64 * 6), ('lost_bytes', U64 * 6),
                 ('anomalies', U64 * 10), ('reason', ctypes.c_char * 128),
                 ('segment', ctypes.c_char * 256)]
+
+
+class CoreRange(ctypes.Structure):
+    """struct ttmem_core_range: both corners are in it."""
+    _fields_ = [('first_x', U32), ('first_y', U32), ('last_x', U32),
+                ('last_y', U32)]
+
+
+class Buffer(ctypes.Structure):
+    """struct ttmem_buffer"""
+    _fields_ = [('size', SIZE), ('device', U32), ('kind', U32), ('id', U64),
+                ('address', U64), ('bytes', U64), ('bytes_per_bank', U64),
+                ('banks', U32), ('cores', U32), ('flags', U32),
+                ('reserved', U32)]
+
+
+class Failure(ctypes.Structure):
+    """struct ttmem_failure"""
+    _fields_ = [('size', SIZE), ('device', U32), ('kind', U32),
+                ('bytes', U64), ('bytes_per_bank', U64),
+                ('free_per_bank', U64), ('largest_free_per_bank', U64),
+                ('program', U64)]
 
 
 class NotTracked(Exception):
@@ -114,6 +142,40 @@ def alloc(device, kind, number, address, size):
     _hooks().ttmem_alloc(device, kind, number, address, size)
 
 
+def buffer_alloc(device, kind, number, address, size, *, bytes_per_bank=UNKNOWN,
+                 banks=0, cores=0, flags=0):
+    """The same with what the allocator reserved on each of its banks."""
+    _hooks().ttmem_buffer_alloc(ctypes.byref(Buffer(
+        ctypes.sizeof(Buffer), device, kind, number, address, size,
+        bytes_per_bank, banks, cores, flags, 0)))
+
+
+def alloc_failed(device, kind, size=UNKNOWN, *, bytes_per_bank=UNKNOWN,
+                 free_per_bank=UNKNOWN, largest_free_per_bank=UNKNOWN,
+                 program=UNKNOWN):
+    """An allocation that did not succeed."""
+    _hooks().ttmem_alloc_failed(ctypes.byref(Failure(
+        ctypes.sizeof(Failure), device, kind, size, bytes_per_bank,
+        free_per_bank, largest_free_per_bank, program)))
+
+
+def core_set(*ranges):
+    """A handle for (first_x, first_y, last_x, last_y), ...: a `cores` argument."""
+    found = (CoreRange * len(ranges))(*ranges)
+    return _hooks().ttmem_core_set(found, len(found))
+
+
+@contextlib.contextmanager
+def mesh(devices):
+    """A handle for all of them: a buffer on it is one object."""
+    found = (U32 * len(devices))(*devices)
+    handle = _hooks().ttmem_mesh_open(found, len(found))
+    try:
+        yield handle
+    finally:
+        _hooks().ttmem_mesh_close(handle)
+
+
 def free(device, kind, number):
     """Before the memory goes back."""
     _hooks().ttmem_free(device, kind, number)
@@ -126,13 +188,13 @@ def mark(text):
 
 @contextlib.contextmanager
 def scope(name, persistent=False):
-    """Names what this thread allocates inside."""
-    _hooks().ttmem_scope_push(
+    """Names what this thread allocates inside, also if an exception leaves it."""
+    depth = _hooks().ttmem_scope_push(
         name.encode(), SCOPE_PERSISTENT if persistent else 0)
     try:
         yield
     finally:
-        _hooks().ttmem_scope_pop()
+        _hooks().ttmem_scope_pop_to(depth)
 
 
 # -- this process's figures ---------------------------------------------------------
@@ -204,11 +266,13 @@ class Reader:
 
 def own_objects(snapshot, device, figure):
     """This process's live objects of one figure on a device, oldest first."""
-    own = [at for at, row in enumerate(snapshot['shares'])
+    own = {at for at, row in enumerate(snapshot['shares'])
            if row['logical'] == device and
-           snapshot['processes'][row['process']]['pid'] == os.getpid()]
+           snapshot['processes'][row['process']]['pid'] == os.getpid()}
+    here = {at for at, row in enumerate(snapshot['places'])
+            if own.intersection(row['usages'])}
     return sorted((o for o in snapshot['objects']
-                   if o['share'] in own and o['figure'] == figure and
+                   if o['place'] in here and o['figure'] == figure and
                    not o['orphaned']),
                   key=lambda o: o['allocated_ns'] or 0)
 
@@ -253,7 +317,7 @@ def _described(grown, objects):
     lines = [f'device {device}: {figure}: {size:+d} bytes, '
              f'{count:+d} objects'
              for (device, figure), (size, count) in sorted(grown.items())]
-    lines += [f'  {o["figure"]} {o["id"]}: {o["size"]} bytes'
+    lines += [f'  {o["figure"]} {o["id"]}: {o["bytes"]} bytes'
               f', {o["scope"] or "no scope"}' for o in objects]
     return '\n'.join(lines)
 

@@ -84,6 +84,10 @@ TTMEM_API size_t ttmem_snapshot_shares_len(
 	const struct ttmem_snapshot *snapshot);
 TTMEM_API const struct ttmem_share_row *ttmem_snapshot_share(
 	const struct ttmem_snapshot *snapshot, uint64_t index);
+TTMEM_API size_t ttmem_snapshot_places_len(
+	const struct ttmem_snapshot *snapshot);
+TTMEM_API const struct ttmem_place_row *ttmem_snapshot_place(
+	const struct ttmem_snapshot *snapshot, uint64_t index);
 TTMEM_API size_t ttmem_snapshot_objects_len(
 	const struct ttmem_snapshot *snapshot);
 TTMEM_API const struct ttmem_object_row *ttmem_snapshot_object(
@@ -186,7 +190,7 @@ TTMEM_API int ttmem_reader_snapshot(struct ttmem_reader *reader, uint32_t flags,
 
 /* -- JSON lines ------------------------------------------------------------- */
 
-#define TTMEM_SCHEMA_VERSION 1
+#define TTMEM_SCHEMA_VERSION 2
 
 /* Called with parts of the text in their order; not 0: stop, and return it. */
 typedef int (*ttmem_write_function)(

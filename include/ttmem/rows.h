@@ -61,7 +61,7 @@ enum ttmem_process_state {
 
 enum ttmem_class {
 	TTMEM_CLASS_LIVE = 1,      /* its owner runs */
-	TTMEM_CLASS_ORPHANED = 2,  /* its owner is gone or closed the device */
+	TTMEM_CLASS_ORPHANED = 2,  /* its owner is gone or closed a device */
 	TTMEM_CLASS_PERSISTENT = 3 /* marked so: may outlive its owner */
 };
 
@@ -148,6 +148,7 @@ TTMEM_API int ttmem_name_parse(
 #define TTMEM_REASONS 16
 #define TTMEM_KERNEL_TYPES 3
 #define TTMEM_KINDS 5
+#define TTMEM_FAILURE_KINDS 6 /* enum ttmem_figure, up to the CBs */
 #define TTMEM_READINGS 24
 
 struct ttmem_info_row {
@@ -224,7 +225,10 @@ struct ttmem_directory_row {
 	const char *path;
 };
 
-/* Of one figure. Orphaned bytes are in no live ones. */
+/*
+ * Of one kind. Bytes are used bytes: what the allocator reserved. Orphaned bytes are in
+ * no live ones.
+ */
 struct ttmem_sums {
 	uint64_t live_bytes;
 	uint64_t live_objects;
@@ -235,6 +239,7 @@ struct ttmem_sums {
 	uint64_t alloc_bytes;
 	uint64_t free_objects;
 	uint64_t free_bytes;
+	uint64_t requested_bytes; /* live buffers; other kinds: live_bytes */
 };
 
 /* A chip, whatever its processes call it. */
@@ -253,12 +258,18 @@ struct ttmem_device_row {
 	uint64_t trace_bytes;    /* size of the region */
 	uint64_t l1_base;
 	uint64_t l1_top;
+	uint64_t dram_banks;
+	uint64_t dram_bank_bytes; /* allocatable, of each bank */
+	uint64_t dram_base;       /* first allocatable address of a bank */
+	uint64_t l1_banks;
+	uint64_t gateway;       /* remote chip: chip_id of its gateway */
 	uint64_t dram_use;      /* dram + trace */
 	uint64_t l1_use;        /* l1 + l1_small + CB footprint + kernels */
 	uint64_t l1_tensix_use; /* the same without fabric kernels */
 	uint64_t dram_peak;     /* sampled by ttmemd, as are those in figures */
 	uint64_t l1_tensix_peak;
-	uint64_t cb_footprint;  /* lower bound */
+	uint64_t cb_footprint;
+	uint64_t cb_footprint_exact; /* flag; 0: a lower bound */
 	int64_t headroom;       /* TTMEM_HEADROOM_UNKNOWN; negative: a clash */
 	uint64_t clash_process; /* index: whose headroom it is */
 	uint64_t clash_program;
@@ -267,7 +278,7 @@ struct ttmem_device_row {
 	uint64_t alloc_bytes_per_s;
 	uint64_t free_bytes_per_s;
 	uint64_t dispatches[TTMEM_KERNEL_TYPES];
-	uint64_t failures[TTMEM_KINDS];
+	uint64_t failures[TTMEM_FAILURE_KINDS];
 	uint64_t ring_bytes[TTMEM_KERNEL_TYPES]; /* not in l1_use */
 	struct ttmem_sums figures[TTMEM_FIGURES];
 	uint64_t
@@ -316,39 +327,70 @@ struct ttmem_share_row {
 	uint64_t entry;   /* number of the device within the process */
 	uint64_t logical; /* what the process calls it */
 	uint64_t open;    /* flag */
-	uint64_t epoch;
+	uint64_t epoch;   /* number of its last close, 0: none */
 	uint64_t opened_ns;
 	uint64_t closed_ns;
 	uint64_t cb_footprint;
+	uint64_t cb_footprint_exact; /* flag; 0: a lower bound */
 	int64_t headroom;
 	uint64_t clash_program;
 	uint64_t dispatches[TTMEM_KERNEL_TYPES];
-	uint64_t failures[TTMEM_KINDS];
+	uint64_t failures[TTMEM_FAILURE_KINDS];
 	uint64_t ring_bytes[TTMEM_KERNEL_TYPES];
 	struct ttmem_sums figures[TTMEM_FIGURES];
 };
 
+/*
+ * A set of devices that a process has objects on. Entry n of both arrays is about the
+ * same device; TTMEM_NONE: it is not listed.
+ */
+struct ttmem_place_row {
+	uint64_t process;        /* index */
+	const char *label;       /* logical ids: "0-31", "0,2-3" */
+	const uint64_t *devices; /* devices_len indexes */
+	uint64_t devices_len;
+	const uint64_t *usages; /* usages_len indexes into the shares */
+	uint64_t usages_len;
+};
+
+/*
+ * A buffer, CB or kernel, on however many devices. The parts of it on single devices
+ * are alike; some of them may be orphaned.
+ */
 struct ttmem_object_row {
-	uint64_t process;    /* index */
-	uint64_t device;     /* index */
-	uint64_t share;      /* index */
-	uint64_t figure;     /* enum ttmem_figure */
-	uint64_t leak_class; /* enum ttmem_class; unknown while its share is */
-	uint64_t orphaned;   /* flag, whatever the class */
+	uint64_t process;          /* index */
+	uint64_t place;            /* index: all devices that it is on */
+	uint64_t live_place;       /* index: those where it is not orphaned */
+	uint64_t orphaned_place;   /* index: those where it is */
+	uint64_t devices;          /* how many it is on */
+	uint64_t orphaned_devices; /* on how many of them it is orphaned */
+	uint64_t figure;           /* enum ttmem_figure */
+	/* enum ttmem_class; orphaned: on one device at least. Unknown while it is not
+	 * known whether a part is orphaned. */
+	uint64_t leak_class;
+	uint64_t orphaned;   /* flag: on all its devices, whatever the class */
 	uint64_t persistent; /* flag */
 	uint64_t borrowed;   /* flag: a CB that takes no bytes of its own */
 	uint64_t in_ring;    /* flag: a kernel in the reserved ring */
-	uint64_t bytes;      /* that it takes on the device */
-	uint64_t size; /* of a buffer; CB: per core; kernel: of the binary */
+	uint64_t dataflow;   /* flag: a CB that is a dataflow buffer */
+	uint64_t scratchpad; /* flag: a CB that is a scratchpad */
+	uint64_t trace_storage; /* flag: a buffer that holds a trace */
+	uint64_t per_core;    /* flag: a buffer whose address differs by core */
+	uint64_t bytes;       /* used on each device */
+	uint64_t total_bytes; /* used on all its devices */
+	uint64_t requested;   /* on each device; no buffer: as bytes */
+	uint64_t size;  /* of a buffer; CB: per core; kernel: of the binary */
+	uint64_t banks; /* buffer: on which it is reserved */
+	uint64_t bytes_per_bank;
 	uint64_t cores;
-	uint64_t charged; /* buffer: what the allocator charges */
 	uint64_t id;
 	uint64_t address;
 	uint64_t program; /* CB, kernel */
 	uint64_t allocated_ns;
-	uint64_t age_ns;   /* when the snapshot was taken */
-	uint64_t stack;    /* 0: none */
-	const char *scope; /* NULL: none. Equal texts may lie apart */
+	uint64_t age_ns;        /* when the snapshot was taken */
+	uint64_t stack;         /* 0: none */
+	const char *scope;      /* NULL: none. Equal texts may lie apart */
+	const char *scope_path; /* with those around it: "outer > inner" */
 };
 
 struct ttmem_mark_row {
@@ -359,18 +401,21 @@ struct ttmem_mark_row {
 	const char *text;
 };
 
-/* An allocation that did not succeed. */
+/* An allocation that did not succeed, as its allocator knew it. */
 struct ttmem_failure_row {
 	uint64_t process; /* index */
-	uint64_t device;  /* index */
-	uint64_t share;   /* index */
+	uint64_t place;   /* index: the devices that it was for */
 	uint64_t number;
 	uint64_t figure; /* enum ttmem_figure */
-	uint64_t size;
-	uint64_t largest_free;
+	uint64_t bytes;  /* requested on each device */
+	uint64_t bytes_per_bank;
+	uint64_t free_per_bank;
+	uint64_t largest_free_per_bank;
+	uint64_t program;
 	uint64_t time_ns;
 	uint64_t tid;
 	const char *scope;
+	const char *scope_path;
 };
 
 /* A file that looked like a segment and was not to be understood. */

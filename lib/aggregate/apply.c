@@ -10,163 +10,216 @@ static bool list_of(const struct ttm_item *item, enum ttm_list *ret_list)
 	if (item->figure == TTMEM_FIGURE_L1)
 		*ret_list = TTM_LIST_L1;
 	else if (item->figure == TTMEM_FIGURE_CB &&
-		!(item->flags & TTM_ITEM_BORROWED))
+		!(item->flags & TTM_FLAG_BORROWED))
 		*ret_list = TTM_LIST_CB;
 	else
 		return false;
 	return true;
 }
 
-static void place_link(struct ttm_model *model, struct ttm_share *share,
-	uint32_t slot, struct ttm_place *place)
+static void mirror_link(
+	struct ttm_model *model, uint32_t slot, struct ttm_mirror *mirror)
 {
 	enum ttm_list list;
 	uint32_t *head;
 
-	if (!list_of(&place->item, &list))
+	if (!list_of(&mirror->item, &list))
 		return;
-	head = &share->lists[list];
-	place->next = *head;
-	place->previous = TTM_MODEL_NONE;
+	head = &model->places[mirror->item.place].lists[list];
+	mirror->next = *head;
+	mirror->previous = TTM_MODEL_NONE;
 	if (*head != TTM_MODEL_NONE)
-		ttm_model_place(model, *head)->previous = slot;
+		ttm_model_mirror(model, *head)->previous = slot;
 	*head = slot;
-	place->state |= TTM_PLACE_LINKED;
-	share->l1_moved = true;
+	mirror->state |= TTM_MIRROR_LINKED;
 }
 
-static void place_unlink(struct ttm_model *model, struct ttm_share *share,
-	struct ttm_place *place)
+static void mirror_unlink(struct ttm_model *model, struct ttm_mirror *mirror)
 {
 	enum ttm_list list;
 
-	if (!(place->state & TTM_PLACE_LINKED) || !list_of(&place->item, &list))
+	if (!(mirror->state & TTM_MIRROR_LINKED) ||
+		!list_of(&mirror->item, &list))
 		return;
-	if (place->next != TTM_MODEL_NONE)
-		ttm_model_place(model, place->next)->previous = place->previous;
-	if (place->previous != TTM_MODEL_NONE)
-		ttm_model_place(model, place->previous)->next = place->next;
+	if (mirror->next != TTM_MODEL_NONE)
+		ttm_model_mirror(model, mirror->next)
+			->previous = mirror->previous;
+	if (mirror->previous != TTM_MODEL_NONE)
+		ttm_model_mirror(model, mirror->previous)->next = mirror->next;
 	else
-		share->lists[list] = place->next;
-	place->state &= ~(uint32_t)TTM_PLACE_LINKED;
-	share->l1_moved = true;
+		model->places[mirror->item.place].lists[list] = mirror->next;
+	mirror->state &= ~(uint32_t)TTM_MIRROR_LINKED;
 }
 
 /* sign: 1 or all ones. Unsigned arithmetic: what was added is subtracted again. */
-static void share_count(
-	struct ttm_share *share, const struct ttm_place *place, uint64_t sign)
+static void share_count(struct ttm_share *share, const struct ttm_item *item,
+	bool orphaned, uint64_t sign)
 {
-	const struct ttm_item *item = &place->item;
-	struct ttm_tally *tally;
+	struct ttm_tally *tally = &share->live[item->figure];
+	enum ttm_list list;
 
-	if (place->state & TTM_PLACE_ORPHANED) {
+	if (orphaned) {
 		tally = &share->orphaned[item->figure];
 	} else {
-		tally = &share->live[item->figure];
+		if (item->figure < TTMEM_FIGURE_CB)
+			share->requested[item->figure] += sign *
+				TTM_W4_SIZE(item->w4);
 		if (item->figure >= TTMEM_FIGURE_KERNEL &&
-			(item->flags & TTM_ITEM_IN_RING))
+			(item->flags & TTM_FLAG_IN_RING))
 			share->ring_bytes[item->figure -
 				TTMEM_FIGURE_KERNEL] += sign * item->bytes;
+		if (list_of(item, &list))
+			share->l1_moved = true;
 	}
 	tally->bytes += sign * item->bytes;
 	tally->objects += sign;
 	share->changed = true;
 }
 
-static void place_enter(
-	struct ttm_model *model, uint32_t slot, struct ttm_place *place)
+/* Counts the object on each of its devices. Returns whether it is in use on any. */
+static bool mirror_count(
+	struct ttm_model *model, const struct ttm_mirror *mirror, uint64_t sign)
 {
-	struct ttm_share *share = &model->shares[place->item.device];
+	uint64_t left = ttm_model_members(model, mirror->item.place);
+	bool in_use = false, orphaned;
+	unsigned device;
 
-	share->known = true;
-	place->state &= ~(uint32_t)TTM_PLACE_ORPHANED;
-	if (place->item.epoch != share->epoch)
-		place->state |= TTM_PLACE_ORPHANED;
-	else
-		place_link(model, share, slot, place);
-	share_count(share, place, 1);
-	model->live_objects++;
+	for (; left; left &= left - 1) {
+		device = (unsigned)__builtin_ctzll(left);
+		orphaned = ttm_model_is_orphaned(model, mirror, device);
+		in_use |= !orphaned;
+		share_count(
+			&model->shares[device], &mirror->item, orphaned, sign);
+	}
+	return in_use;
 }
 
-static void place_leave(struct ttm_model *model, struct ttm_place *place)
+static void mirror_enter(
+	struct ttm_model *model, uint32_t slot, struct ttm_mirror *mirror)
 {
-	struct ttm_share *share = &model->shares[place->item.device];
+	/* An orphan has no place on the address line. */
+	if (mirror_count(model, mirror, 1))
+		mirror_link(model, slot, mirror);
+}
 
-	share_count(share, place, UINT64_MAX);
-	place_unlink(model, share, place);
+static void mirror_leave(struct ttm_model *model, struct ttm_mirror *mirror)
+{
+	mirror_count(model, mirror, UINT64_MAX);
+	mirror_unlink(model, mirror);
 	model->live_objects--;
 }
 
-/* Records do not tell the turn. */
+/* Whether both are the same; records do not tell the rank. */
 static bool item_is_known(
 	const struct ttm_item *known, const struct ttm_item *told)
 {
 	struct ttm_item same = *told;
 
 	static_assert(sizeof(same) == 72, "no padding: it is compared");
-	same.turn = known->turn;
+	same.rank = known->rank;
 	return memcmp(known, &same, sizeof(same)) == 0;
+}
+
+/* Whether `told` is the known object, freed on some of its devices. */
+static bool item_is_shrunk(
+	const struct ttm_item *known, const struct ttm_item *told)
+{
+	struct ttm_item same = *told;
+
+	same.word = known->word;
+	same.place = known->place;
+	return ttm_item_is_live(known) && ttm_item_is_live(told) &&
+		item_is_known(known, &same);
+}
+
+/* Whether a close happened that is not known yet. See ttm_apply_closes(). */
+static bool item_is_ahead(
+	const struct ttm_model *model, const struct ttm_item *item)
+{
+	return (int16_t)(uint16_t)(item->stamp - (uint16_t)model->closes) > 0;
 }
 
 bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	const struct ttm_item *item, bool scanned)
 {
-	struct ttm_place *place = ttm_model_place(model, slot);
-	uint64_t known = place->item.word >> 1, told = item->word >> 1;
+	struct ttm_mirror *mirror = ttm_model_mirror(model, slot);
+	uint64_t known = mirror->item.word >> 1, told = item->word >> 1;
+	uint32_t round = model->round * TTM_MIRROR_ROUND;
 
 	if (told < known ||
-		(told == known && !(place->state & TTM_PLACE_SCANNED)))
+		(told == known && !(mirror->state & TTM_MIRROR_SCANNED)))
 		return false;
 	/* Read again, it keeps its row and its age. */
-	if (item_is_known(&place->item, item)) {
+	if (item_is_known(&mirror->item, item)) {
 		if (!scanned)
-			place->state &= ~(uint32_t)TTM_PLACE_SCANNED;
+			mirror->state &= ~(uint32_t)TTM_MIRROR_SCANNED;
 		return false;
 	}
-	if (ttm_item_is_live(&place->item))
-		place_leave(model, place);
-	place->state &= TTM_PLACE_QUEUED;
-	place->state |= model->round * TTM_PLACE_ROUND;
+	if (item_is_shrunk(&mirror->item, item))
+		round = mirror->state & ~(TTM_MIRROR_ROUND - 1u);
+	if (ttm_item_is_live(&mirror->item))
+		mirror_leave(model, mirror);
+	mirror->state &= TTM_MIRROR_QUEUED;
+	mirror->state |= round;
 	if (scanned)
-		place->state |= TTM_PLACE_SCANNED;
+		mirror->state |= TTM_MIRROR_SCANNED;
 	if (ttm_item_is_live(item)) {
-		place->item = *item;
-		place_enter(model, slot, place);
+		mirror->item = *item;
+		if (item_is_ahead(model, item)) {
+			mirror->state |= TTM_MIRROR_AHEAD;
+			model->ahead = true;
+		}
+		mirror_enter(model, slot, mirror);
+		model->live_objects++;
 	} else {
-		place->item.word = item->word;
+		mirror->item.word = item->word;
 	}
 	ttm_model_queue(model, slot);
 	return true;
 }
 
-static bool share_is_empty(const struct ttm_share *share)
+static void tallies_clear(struct ttm_model *model)
 {
-	uint64_t objects = 0;
-	unsigned i;
+	struct ttm_share *share;
+	unsigned device;
+	uint32_t place;
 
-	for (i = 0; i < TTMEM_FIGURES; i++)
-		objects |= share->live[i].objects | share->orphaned[i].objects;
-	return !objects;
+	for (device = 0; device < TTM_MODEL_DEVICES; device++) {
+		share = &model->shares[device];
+		memset(share, 0, sizeof(*share));
+		share->changed = true;
+		share->l1_moved = true;
+	}
+	for (place = 0; place < model->places_len; place++) {
+		model->places[place].lists[TTM_LIST_L1] = TTM_MODEL_NONE;
+		model->places[place].lists[TTM_LIST_CB] = TTM_MODEL_NONE;
+	}
 }
 
-void ttm_apply_epoch(struct ttm_model *model, unsigned device, uint16_t epoch)
+/*
+ * Stamps are compared exactly here, objects that seemed to be ahead included: either
+ * they are not any more, or they are so old that they only seemed to be.
+ */
+void ttm_apply_closes(struct ttm_model *model, uint64_t closes,
+	const uint32_t epochs[TTM_MODEL_DEVICES])
 {
-	struct ttm_share *share = &model->shares[device];
-	struct ttm_place *place;
+	struct ttm_mirror *mirror;
 	uint32_t slot;
 
-	if (share->epoch == epoch)
+	if (closes == model->closes && !model->ahead &&
+		memcmp(epochs, model->epochs, sizeof(model->epochs)) == 0)
 		return;
-	share->epoch = epoch;
-	share->changed = true;
-	if (share_is_empty(share))
-		return;
-	for (slot = 0; slot < ttm_model_slots(model); slot++) {
-		place = ttm_model_place(model, slot);
-		if (!ttm_item_is_live(&place->item) ||
-			place->item.device != device)
+	model->closes = closes;
+	model->ahead = false;
+	memcpy(model->epochs, epochs, sizeof(model->epochs));
+	tallies_clear(model);
+	for (slot = 0; model->live_objects && slot < ttm_model_slots(model);
+		slot++) {
+		mirror = ttm_model_mirror(model, slot);
+		if (!ttm_item_is_live(&mirror->item))
 			continue;
-		place_leave(model, place);
-		place_enter(model, slot, place);
+		mirror->state &= ~(
+			uint32_t)(TTM_MIRROR_AHEAD | TTM_MIRROR_LINKED);
+		mirror_enter(model, slot, mirror);
 	}
 }

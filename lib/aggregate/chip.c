@@ -110,6 +110,11 @@ static void facts_merge(
 		FIELD(TTM_FACT_TRACE_BYTES, trace_bytes),
 		FIELD(TTM_FACT_L1_BASE, l1_base),
 		FIELD(TTM_FACT_L1_TOP, l1_top),
+		FIELD(TTM_FACT_DRAM_BANKS, dram_banks),
+		FIELD(TTM_FACT_DRAM_BANK_BYTES, dram_bank_bytes),
+		FIELD(TTM_FACT_DRAM_BASE, dram_base),
+		FIELD(TTM_FACT_L1_BANKS, l1_banks),
+		FIELD(TTM_FACT_GATEWAY, gateway),
 #undef FIELD
 	};
 	size_t i;
@@ -158,6 +163,7 @@ static struct ttm_chip *chip_new(struct ttm_chips *chips,
 		return NULL;
 	}
 	chip->total.identity = identity_of(facts);
+	chip->total.cb_footprint_exact = 1;
 	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
 	chip->total.logical = logical;
 	chip->maker = TTM_NOBODY;
@@ -430,7 +436,7 @@ static void share_add(struct ttm_device_row *total,
 	unsigned i;
 
 	words_add(total->dispatches, share->dispatches, 3, sign);
-	words_add(total->failures, share->failures, 5, sign);
+	words_add(total->failures, share->failures, 6, sign);
 	words_add(total->ring_bytes, share->ring_bytes, 3, sign);
 	total->cb_footprint += sign * share->cb_footprint;
 	if (share_is_in_use(share))
@@ -447,6 +453,7 @@ static void share_add(struct ttm_device_row *total,
 		sum->alloc_bytes += sign * part->alloc_bytes;
 		sum->free_objects += sign * part->free_objects;
 		sum->free_bytes += sign * part->free_bytes;
+		sum->requested_bytes += sign * part->requested_bytes;
 	}
 }
 

@@ -22,8 +22,8 @@
 #define LANES_AHEAD 4u
 /* A mirror of so many slots is in the cache as it is. */
 #define SLOTS_NEAR 16384u
-/* Records whose places in the mirror, and whose neighbours, are on their way. */
-#define PLACES_AHEAD 24u
+/* Records whose mirrors, and whose neighbours, are prefetched. */
+#define MIRRORS_AHEAD 24u
 #define NEIGHBOURS_AHEAD 8u
 /* A lane does not move so far between two looks. */
 #define JUMP_MAX (1ull << 56)
@@ -67,73 +67,118 @@ static void lane_miss(struct ttm_process *process, uint32_t lane,
 }
 
 /*
- * An entry is ready before anything is recorded about it. Looked at here, because
- * one that is not there costs a look for each record that names it.
+ * A place is there before anything is recorded about it, and so are its devices.
+ * Place 0 is none: only a record about no object may name it.
  */
-static int record_check_device(struct ttm_process *process, uint32_t lane,
-	const struct ttm_words *record)
+static int record_check_place(struct ttm_process *process, uint32_t lane,
+	uint32_t place, uint64_t *ret_members)
 {
-	unsigned entry = TTM_W1_DEVICE(record->w[1]);
-	int r;
+	int r = ttm_drain_place(process, place);
 
-	if (entry < process->parts_len && process->parts[entry]->ready)
-		return 0;
-	r = ttm_drain_devices(process);
-	if (r)
-		return r;
-	if (entry < process->parts_len && process->parts[entry]->ready)
-		return 0;
-	return ttm_source_fault(&process->source,
-		"lane %" PRIu32
-		" has a record on device entry %u, which is not there",
-		lane, entry);
+	*ret_members = ttm_model_members(&process->model, place);
+	if (r == -ENOENT)
+		r = ttm_source_fault(&process->source,
+			"lane %" PRIu32 " has a record on place %" PRIu32
+			", which is not there",
+			lane, place);
+	return r;
 }
 
-static bool record_names_device(const struct ttm_words *record)
+/*
+ * Learns what a live item names. -ENOENT: something is not there or does not fit, and
+ * the item cannot be an object.
+ */
+static int item_learn(struct ttm_process *process, const struct ttm_item *item)
 {
-	switch (TTM_W1_TYPE(record->w[1])) {
-	case TTM_RECORD_NOOP:
-	case TTM_RECORD_MARK:
-		return false;
-	case TTM_RECORD_ALLOC:
-	case TTM_RECORD_FREE:
-		return true;
-	default:
-		return !(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_NO_DEVICE);
-	}
+	const struct ttm_model *model = &process->model;
+	uint32_t core_set = TTM_W7_CORE_SET(item->w7);
+	uint32_t allocated = TTM_W4_PLACE(item->w4);
+	const struct ttm_core_set *set;
+	int r = ttm_drain_place(process, item->place);
+
+	if (!r)
+		r = ttm_drain_place(process, allocated);
+	if (!r && core_set)
+		r = ttm_drain_core_set(process, core_set);
+	if (r)
+		return r;
+	if (ttm_model_members(model, item->place) &
+		~ttm_model_members(model, allocated))
+		return -ENOENT;
+	set = core_set ? ttm_model_core_set(model, core_set) : NULL;
+	if (set && set->cores != TTM_W7_CORES(item->w7))
+		return -ENOENT;
+	return 0;
+}
+
+/*
+ * The devices that a SHRINK record left. Where the mirror had another state of the
+ * object before, that of its allocation is the best there is.
+ */
+static uint64_t shrink_left(const struct ttm_process *process, uint32_t slot,
+	const struct ttm_item *item)
+{
+	const struct ttm_model *model = &process->model;
+	const struct ttm_item *known = &ttm_model_mirror(model, slot)->item;
+	uint32_t before = TTM_W4_PLACE(item->w4);
+
+	if (known->word + TTM_ITEM_WORD(1, false) == item->word)
+		before = known->place;
+	return ttm_model_members(model, before) &
+		~ttm_model_members(model, item->place);
+}
+
+/* ALLOC, FREE, SHRINK. The FREE has the place that the object had. */
+static int object_take(struct ttm_process *process, uint32_t lane,
+	const struct ttm_words *record, uint64_t *members)
+{
+	uint32_t slot = TTM_W1_SLOT(record->w[1]);
+	struct ttm_item item;
+	int r = ttm_item_from_record(&process->source, lane, record, &item);
+
+	if (!r && slot >= ttm_model_slots(&process->model))
+		r = ttm_drain_grow(process, slot);
+	if (!r && ttm_item_is_live(&item))
+		r = item_learn(process, &item);
+	if (r == -ENOENT)
+		r = ttm_source_fault(&process->source,
+			"lane %" PRIu32 " has an object that cannot be: place "
+			"%u of %u, core set %" PRIu32,
+			lane, item.place, TTM_W4_PLACE(item.w4),
+			TTM_W7_CORE_SET(item.w7));
+	if (r)
+		return r;
+	if (TTM_W1_TYPE(record->w[1]) == TTM_RECORD_SHRINK)
+		*members = shrink_left(process, slot, &item);
+	ttm_apply(&process->model, slot, &item, false);
+	return 0;
 }
 
 static int record_take(struct ttm_process *process, uint32_t lane,
 	const struct ttm_words *record, const struct ttm_drain_watcher *watcher)
 {
-	uint32_t slot = TTM_W1_SLOT(record->w[1]);
-	struct ttm_item item;
+	unsigned type = TTM_W1_TYPE(record->w[1]);
+	uint32_t place = TTM_W0_PLACE(record->w[0]);
+	uint64_t members = 0;
 	int r = 0;
 
-	if (record_names_device(record))
-		r = record_check_device(process, lane, record);
-	if (r)
-		return r;
-	switch (TTM_W1_TYPE(record->w[1])) {
-	case TTM_RECORD_NOOP:
-		/* It may stand where the record of a cancelled thread was lost. */
+	/* It may stand where the record of a cancelled thread was lost. */
+	if (type == TTM_RECORD_NOOP) {
 		process->scan_wanted = true;
 		return 0;
+	}
+	if (place || type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE ||
+		type == TTM_RECORD_SHRINK)
+		r = record_check_place(process, lane, place, &members);
+	if (r)
+		return r;
+	switch (type) {
 	case TTM_RECORD_ALLOC:
 	case TTM_RECORD_FREE:
-		r = ttm_item_from_record(&process->source, lane, record, &item);
+	case TTM_RECORD_SHRINK:
+		r = object_take(process, lane, record, &members);
 		if (r)
 			return r;
-		if (slot >= ttm_model_slots(&process->model)) {
-			r = ttm_drain_grow(process, slot);
-			if (r)
-				return r;
-		}
-		/* The close that made it so may be in a lane that is behind. */
-		if (ttm_item_is_live(&item) &&
-			item.epoch != process->model.shares[item.device].epoch)
-			process->devices_wanted = true;
-		ttm_apply(&process->model, slot, &item, false);
 		break;
 	case TTM_RECORD_DISPATCH:
 	case TTM_RECORD_ANOMALY:
@@ -149,11 +194,10 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 		break;
 	default:
 		return ttm_source_fault(&process->source,
-			"lane %" PRIu32 " has a record of type %u", lane,
-			TTM_W1_TYPE(record->w[1]));
+			"lane %" PRIu32 " has a record of type %u", lane, type);
 	}
 	if (watcher && watcher->record)
-		watcher->record(watcher->context, process, record);
+		watcher->record(watcher->context, process, record, members);
 	return 0;
 }
 
@@ -164,7 +208,7 @@ TTM_HINT void record_prefetch(
 
 	if (slot < ttm_model_slots(model))
 		ttm_model_prefetch(model, slot,
-			TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC);
+			TTM_W0_STATE(record->w[0]) == TTM_SLOT_LIVE);
 }
 
 TTM_HINT void record_prefetch_neighbours(
@@ -189,11 +233,11 @@ static int records_take(struct ttm_process *process, uint32_t lane,
 	uint32_t i;
 	int r = 0;
 
-	for (i = from; far && i < len && i < from + PLACES_AHEAD; i++)
+	for (i = from; far && i < len && i < from + MIRRORS_AHEAD; i++)
 		record_prefetch(model, &words[i]);
 	for (i = from; i < len && !r; i++) {
-		if (far && i + PLACES_AHEAD < len)
-			record_prefetch(model, &words[i + PLACES_AHEAD]);
+		if (far && i + MIRRORS_AHEAD < len)
+			record_prefetch(model, &words[i + MIRRORS_AHEAD]);
 		if (far && i + NEIGHBOURS_AHEAD < len)
 			record_prefetch_neighbours(
 				model, &words[i + NEIGHBOURS_AHEAD]);
@@ -322,7 +366,7 @@ static int lane_look(struct ttm_process *process, uint32_t lane,
  */
 static int lanes_drain(struct ttm_process *process,
 	const struct ttm_drain_watcher *watcher, struct ttm_drain_stats *stats,
-	uint64_t *most)
+	bool last, uint64_t *most)
 {
 	struct ttm_lane_control controls[TTM_LANES_MAX];
 	uint32_t len = (uint32_t)process->live.lanes_len, ahead, i;
@@ -355,6 +399,14 @@ static int lanes_drain(struct ttm_process *process,
 	process->in_flight = 0;
 	for (i = 0; i < len; i++)
 		process->in_flight += controls[i].intent != controls[i].tail;
+	/* A running process may have moved on between the two words. */
+	for (i = 0; i < len && last && !r; i++)
+		if (controls[i].intent - controls[i].tail >
+			TTM_OPERATION_RECORDS_MAX)
+			r = ttm_source_fault(&process->source,
+				"lane %" PRIu32 " ended with tail %" PRIu64
+				" and intent %" PRIu64,
+				i, controls[i].tail, controls[i].intent);
 	return r;
 }
 
@@ -373,7 +425,7 @@ int ttm_drain_refresh_extents(struct ttm_process *process)
 	slots = (uint64_t)ttm_source_chunks(&process->source) *
 		TTM_SLOTS_PER_EXTENT;
 	if (slots > ttm_model_slots(&process->model) &&
-		slots * sizeof(struct ttm_place) > process->bytes_max)
+		slots * sizeof(struct ttm_mirror) > process->bytes_max)
 		return ttm_source_fault(&process->source,
 			"%" PRIu64 " slots would take more memory than "
 			"--max-bytes leaves",
@@ -392,20 +444,44 @@ int ttm_drain_grow(struct ttm_process *process, uint32_t slot)
 	return r;
 }
 
+/*
+ * The slot of a running process may be caught in the middle of a change, and what it
+ * names may be of two objects: it is taken for free then, as in ttm_item_from_slot().
+ */
+static int slot_item(struct ttm_process *process, uint32_t slot,
+	const struct ttm_words *found, bool last, struct ttm_item *ret_item)
+{
+	int r = ttm_item_from_slot(
+		&process->source, slot, found, last, ret_item);
+
+	if (!r && ttm_item_is_live(ret_item))
+		r = item_learn(process, ret_item);
+	if (r != -ENOENT)
+		return r;
+	if (last)
+		return ttm_source_fault(&process->source,
+			"slot %" PRIu32 " cannot be: place %u of %u, core set "
+			"%" PRIu32,
+			slot, ret_item->place, TTM_W4_PLACE(ret_item->w4),
+			TTM_W7_CORE_SET(ret_item->w7));
+	ret_item->word &= ~1ull;
+	return 0;
+}
+
 static int slot_take(struct ttm_process *process, uint32_t slot,
 	const struct ttm_words *found, bool last)
 {
-	struct ttm_place *place = ttm_model_place(&process->model, slot);
+	struct ttm_mirror *mirror;
 	struct ttm_item item;
-	int r;
+	int r = slot_item(process, slot, found, last, &item);
 
-	r = ttm_item_from_slot(&process->source, slot, found, last, &item);
 	if (r)
 		return r;
 	/* The slots of a dead process are the truth, whatever was read before. */
 	if (last) {
-		place->state |= TTM_PLACE_SCANNED;
-		place->item.word &= 1;
+		mirror = ttm_model_mirror(&process->model, slot);
+		mirror->state |= TTM_MIRROR_SCANNED;
+		mirror->item.word &= 1;
 	}
 	ttm_apply(&process->model, slot, &item, true);
 	return 0;
@@ -433,7 +509,7 @@ static int slots_scan(struct ttm_process *process, bool last)
 			/* Never used: not even its mirror is touched. */
 			if (!words[i].w[0] &&
 				(!last ||
-					!ttm_model_place(&process->model, slot)
+					!ttm_model_mirror(&process->model, slot)
 						 ->item.word))
 				continue;
 			r = slot_take(process, slot, &words[i], last);
@@ -463,6 +539,11 @@ static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 	if (r)
 		process->scan_wanted = true;
 	return r;
+}
+
+static bool devices_are_wanted(const struct ttm_process *process)
+{
+	return process->devices_wanted || process->model.ahead;
 }
 
 /* -- rounds ------------------------------------------------------------------ */
@@ -505,10 +586,10 @@ int ttm_drain(struct ttm_process *process, uint64_t now_ns,
 	process->model.round++;
 	r = refresh_if_due(process, now_ns);
 	if (!r)
-		r = lanes_drain(process, watcher, stats, &most);
+		r = lanes_drain(process, watcher, stats, false, &most);
 	if (!r)
 		r = slots_scan_if_wanted(process, now_ns, stats);
-	if (!r && process->devices_wanted)
+	if (!r && devices_are_wanted(process))
 		r = ttm_drain_devices(process);
 	if (r)
 		return r;
@@ -526,7 +607,7 @@ int ttm_drain_owed(struct ttm_process *process, uint64_t now_ns,
 		return 0;
 	process->scanned_ns = 0;
 	r = slots_scan_if_wanted(process, now_ns, stats);
-	if (!r && process->devices_wanted)
+	if (!r && devices_are_wanted(process))
 		r = ttm_drain_devices(process);
 	return r;
 }
@@ -543,7 +624,7 @@ int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
 	 * after an ended state is all there will be. */
 	ttm_fence_acquire();
 	if (!r)
-		r = lanes_drain(process, watcher, stats, &most);
+		r = lanes_drain(process, watcher, stats, true, &most);
 	if (!r)
 		r = slots_scan(process, true);
 	if (!r)

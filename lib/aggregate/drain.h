@@ -18,9 +18,12 @@
  * Either may be NULL.
  */
 struct ttm_drain_watcher {
-	/* Each one when it was applied, while the mirror is as of it. */
+	/*
+	 * Each one when it was applied, while the mirror is as of it. `members` are
+	 * the devices that it is about: of a SHRINK those that the object left.
+	 */
 	void (*record)(void *context, struct ttm_process *process,
-		const struct ttm_words *record);
+		const struct ttm_words *record, uint64_t members);
 	/*
 	 * Those of a lane when all were applied, no-ops included. Much cheaper
 	 * with many objects: the memory of the mirror and that of whatever the

@@ -20,6 +20,7 @@ static int part_reserve(struct ttm_process *process, uint32_t entry)
 
 		if (!part)
 			return -ENOMEM;
+		part->l1.cb_footprint_exact = true;
 		part->l1.headroom = TTM_HEADROOM_UNKNOWN;
 		part->l1.clash_program = TTMEM_UNKNOWN;
 		process->parts[process->parts_len++] = part;
@@ -61,12 +62,7 @@ static void part_take(struct ttm_process *process, uint32_t entry,
 	} else {
 		part->device = *found;
 	}
-	if (found->head & TTM_DEVICE_READY) {
-		part->ready = true;
-		share->known = true;
-		ttm_apply_epoch(&process->model, entry,
-			(uint16_t)TTM_ERA_EPOCH(found->era));
-	}
+	part->ready |= (found->head & TTM_DEVICE_READY) != 0;
 }
 
 /* Facts that are those we know, whole, were not written meanwhile. */
@@ -105,6 +101,29 @@ static int devices_read(struct ttm_process *process, uint32_t len,
 	return r;
 }
 
+/* Epochs first, then closes: see ttm_stamp_is_orphaned(). */
+static int closes_take(struct ttm_process *process)
+{
+	uint32_t epochs[TTM_DEVICES_MAX] = { 0 }, i;
+	int r;
+
+	/* pairs(closes): acquire, with close_finish: a stamp or an epoch that was
+	 * read is not ahead of the count that is read now, but for an epoch of a
+	 * close that is not complete. */
+	ttm_fence_acquire();
+	r = ttm_source_live(&process->source, &process->live);
+	if (r)
+		return r;
+	for (i = 0; i < process->parts_len; i++)
+		if (process->parts[i]->ready)
+			epochs[i] = TTM_ERA_EPOCH(
+				process->parts[i]->device.era);
+	if (process->model.closes != process->live.closes)
+		process->changed = true;
+	ttm_apply_closes(&process->model, process->live.closes, epochs);
+	return 0;
+}
+
 int ttm_drain_devices(struct ttm_process *process)
 {
 	struct ttm_device devices[TTM_DEVICES_MAX];
@@ -122,16 +141,76 @@ int ttm_drain_devices(struct ttm_process *process)
 		if (!r)
 			part_take(process, i, &devices[i]);
 	}
-	for (i = 0; i < TTM_DEVICES_MAX && !r; i++)
-		if (process->model.shares[i].known &&
-			(i >= process->parts_len || !process->parts[i]->ready))
-			r = ttm_source_fault(&process->source,
-				"an object is on device entry %" PRIu32
-				", which is not there",
-				i);
+	if (!r)
+		r = closes_take(process);
 	if (r)
 		process->devices_wanted = true;
 	return r;
+}
+
+/* -- places and core sets ---------------------------------------------------- */
+
+/* Words of the table that are read at once: places are made one after the other. */
+#define PLACES_READ 64u
+static_assert(TTM_PLACES_MAX % PLACES_READ == 0, "");
+
+static bool members_are_ready(
+	const struct ttm_process *process, uint64_t members)
+{
+	unsigned entry;
+
+	for (; members; members &= members - 1) {
+		entry = (unsigned)__builtin_ctzll(members);
+		if (entry >= process->parts_len ||
+			!process->parts[entry]->ready)
+			return false;
+	}
+	return true;
+}
+
+/* An entry is ready before a place names it, and the place is there before a slot. */
+int ttm_drain_place(struct ttm_process *process, uint32_t number)
+{
+	uint64_t members[PLACES_READ];
+	uint32_t first = number / PLACES_READ * PLACES_READ, i;
+	int r;
+
+	if (ttm_model_members(&process->model, number))
+		return 0;
+	if (!number || number >= TTM_PLACES_MAX)
+		return -ENOENT;
+	/* pairs(place): acquire, with ttm_place_of: what names the place was read
+	 * before. */
+	ttm_fence_acquire();
+	r = ttm_source_places(&process->source, first, PLACES_READ, members);
+	if (!r && !members_are_ready(process, members[number - first]))
+		r = ttm_drain_devices(process);
+	for (i = 0; i < PLACES_READ && !r; i++)
+		if (members[i] && first + i &&
+			members_are_ready(process, members[i]))
+			r = ttm_model_place_add(
+				&process->model, first + i, members[i]);
+	if (r)
+		return r;
+	return ttm_model_members(&process->model, number) ? 0 : -ENOENT;
+}
+
+int ttm_drain_core_set(struct ttm_process *process, uint32_t number)
+{
+	struct ttm_core_set core_set;
+	int r;
+
+	if (ttm_model_core_set(&process->model, number))
+		return 0;
+	r = ttm_source_core_set(&process->source, number, &core_set);
+	if (r == -ENOENT) {
+		r = ttm_drain_refresh_extents(process);
+		if (!r)
+			r = ttm_source_core_set(
+				&process->source, number, &core_set);
+	}
+	return r ? r :
+		   ttm_model_core_set_add(&process->model, number, &core_set);
 }
 
 /* -- counters ---------------------------------------------------------------- */
@@ -145,7 +224,7 @@ static void block_add(
 
 	for (i = 0; i < 3; i++)
 		flows->dispatches[i] += block->dispatches[i];
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 6; i++)
 		flows->failures[i] += block->failures[i];
 	for (i = 0; i < TTMEM_FIGURES; i++) {
 		const struct ttm_counters *counters = &block->figures[i];

@@ -10,7 +10,13 @@
 int ttm_drain_refresh_extents(struct ttm_process *process);
 /* A record names a slot beyond: it must be there by now. */
 int ttm_drain_grow(struct ttm_process *process, uint32_t slot);
-/* Device entries anew. */
+/* Device entries and closes anew. */
 int ttm_drain_devices(struct ttm_process *process);
+/*
+ * Learns a place, and that its devices are there; learns a core set. -ENOENT: there is
+ * none of that number.
+ */
+int ttm_drain_place(struct ttm_process *process, uint32_t number);
+int ttm_drain_core_set(struct ttm_process *process, uint32_t number);
 
 #endif

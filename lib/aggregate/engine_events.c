@@ -35,25 +35,44 @@ static void value_add(struct ttm_chips *chips, struct ttm_part *part,
 }
 
 static void distribution_add(struct ttm_engine *engine,
-	struct ttm_process *process, const struct ttm_words *record)
+	struct ttm_process *process, unsigned entry,
+	const struct ttm_words *record)
 {
 	struct ttm_chips *chips = &engine->output.chips;
-	uint64_t w1 = record->w[1], ticks;
+	unsigned figure = TTM_W1_FIGURE(record->w[1]);
 	struct ttm_part *part;
+	uint64_t ticks;
 
-	if ((TTM_W1_FLAGS(w1) & TTM_FLAG_UNCOUNTED) ||
-		!chip_of(engine, process, TTM_W1_DEVICE(w1)))
+	if (!chip_of(engine, process, entry))
 		return;
-	part = process->parts[TTM_W1_DEVICE(w1)];
-	if (TTM_W1_TYPE(w1) == TTM_RECORD_ALLOC) {
-		value_add(chips, part, TTM_W1_FIGURE(w1),
-			TTM_DISTRIBUTION_BYTES, ttm_words_bytes(record));
+	part = process->parts[entry];
+	if (TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC) {
+		value_add(chips, part, figure, TTM_DISTRIBUTION_BYTES,
+			ttm_words_bytes(record));
 		return;
 	}
 	/* The clock is not causal: an object may seem to end before it began. */
 	ticks = record->w[3] > record->w[6] ? record->w[3] - record->w[6] : 0;
-	value_add(chips, part, TTM_W1_FIGURE(w1), TTM_DISTRIBUTION_LIFETIME_NS,
+	value_add(chips, part, figure, TTM_DISTRIBUTION_LIFETIME_NS,
 		ttm_ticks_to_ns(&process->timescale, ticks));
+}
+
+/*
+ * A distribution belongs to a device, so an object counts on each of its devices: its
+ * bytes when it is allocated, its lifetime when it is freed, on those that it still has
+ * then. A SHRINK counts nowhere: the object lives on.
+ */
+static void distributions_add(struct ttm_engine *engine,
+	struct ttm_process *process, const struct ttm_words *record)
+{
+	uint64_t members = ttm_model_members(
+		&process->model, TTM_W0_PLACE(record->w[0]));
+
+	if (TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED)
+		return;
+	for (; members; members &= members - 1)
+		distribution_add(engine, process,
+			(unsigned)__builtin_ctzll(members), record);
 }
 
 /* -- lines ------------------------------------------------------------------------ */
@@ -85,21 +104,25 @@ static uint64_t total_of(
 
 /*
  * Without the scan of its slots that is still to come, the mirror has only what the
- * records told: that is all if they were read from the first one on. Of a device that
- * was closed since, all is orphaned already, and in no total.
+ * records told: that is all if they were read from the first one on. An object that is
+ * orphaned by now is in no total.
  */
-static bool total_is_known(const struct ttm_process *process, uint64_t w1)
+static bool total_is_known(
+	const struct ttm_process *process, unsigned entry, uint64_t w1)
 {
-	if (TTM_W1_EPOCH(w1) != process->model.shares[TTM_W1_DEVICE(w1)].epoch)
+	const struct ttm_model *model = &process->model;
+
+	if (ttm_stamp_is_orphaned(
+		    model->closes, TTM_W1_STAMP(w1), model->epochs[entry]))
 		return false;
 	return !process->scan_wanted ||
 		(!process->scanned_ns && !process->resumed && !process->missed);
 }
 
+/* A device that an object left by a SHRINK has seen it freed. */
 static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
-	const struct ttm_words *record)
+	const struct ttm_words *record, unsigned entry)
 {
-	unsigned entry = TTM_W1_DEVICE(record->w[1]);
 	unsigned figure = TTM_W1_FIGURE(record->w[1]);
 	bool alloc = TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC;
 	uint32_t logical;
@@ -116,7 +139,7 @@ static void object_tell(struct ttm_engine *engine, struct ttm_process *process,
 		what = alloc ? "CB_ALLOC" : "CB_FREE";
 	else
 		what = alloc ? "ALLOC" : "FREE";
-	if (total_is_known(process, record->w[1]))
+	if (total_is_known(process, entry, record->w[1]))
 		snprintf(total, sizeof(total), "%.3f MiB",
 			(double)total_of(process, entry, figure) / MIB);
 	snprintf(text, sizeof(text),
@@ -135,7 +158,7 @@ static const char *const anomalies[TTMEM_ANOMALIES] = { "free_unknown",
 	"alloc_live", "bad_device", "too_many_devices", "bad_kind", "overflow",
 	"late_free", "scope_underflow", "scope_too_deep", "device_changed" };
 static const char *const losses[TTMEM_LOSSES] = { "no_slot", "no_index",
-	"no_lane", "nested", "no_name" };
+	"no_lane", "nested", "no_name", "no_place" };
 
 /* The number is a program's: it may be anything. */
 static const char *reason_of(unsigned type, uint64_t reason)
@@ -147,8 +170,9 @@ static const char *reason_of(unsigned type, uint64_t reason)
 	return "unknown";
 }
 
+/* `device` is empty, or has the device that the record is about. */
 static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
-	const struct ttm_words *record)
+	const struct ttm_words *record, const char *device)
 {
 	static const char *const names[] = { [TTM_RECORD_DISPATCH] = "DISPATCH",
 		[TTM_RECORD_ANOMALY] = "ANOMALY",
@@ -157,15 +181,10 @@ static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 		[TTM_RECORD_MARK] = "MARK",
 		[TTM_RECORD_DEVICE_OPEN] = "DEVICE_OPEN",
 		[TTM_RECORD_DEVICE_CLOSE] = "DEVICE_CLOSE" };
-	unsigned entry = TTM_W1_DEVICE(record->w[1]);
 	unsigned type = TTM_W1_TYPE(record->w[1]);
-	char text[256], device[32] = "";
+	char text[256];
 
-	if (!(TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_NO_DEVICE) &&
-		chip_of(engine, process, entry))
-		snprintf(device, sizeof(device), " on device %" PRIu32,
-			TTM_DEVICE_LOGICAL(process->parts[entry]->device.head));
-	if (type == TTM_RECORD_FAILURE)
+	if (type == TTM_RECORD_FAILURE && record->w[4] != TTMEM_UNKNOWN)
 		snprintf(text, sizeof(text), "[%s]%s: %.3f MiB", names[type],
 			device, (double)record->w[4] / MIB);
 	else if (type == TTM_RECORD_ANOMALY || type == TTM_RECORD_LOSS)
@@ -177,6 +196,18 @@ static void other_tell(struct ttm_engine *engine, struct ttm_process *process,
 	engine->config.event(text);
 }
 
+static void other_tell_of(struct ttm_engine *engine,
+	struct ttm_process *process, const struct ttm_words *record,
+	unsigned entry)
+{
+	char device[32] = "";
+
+	if (chip_of(engine, process, entry))
+		snprintf(device, sizeof(device), " on device %" PRIu32,
+			TTM_DEVICE_LOGICAL(process->parts[entry]->device.head));
+	other_tell(engine, process, record, device);
+}
+
 void ttm_engine_records(void *context, struct ttm_process *process,
 	const struct ttm_words *records, uint32_t len)
 {
@@ -186,17 +217,23 @@ void ttm_engine_records(void *context, struct ttm_process *process,
 	for (i = 0; i < len; i++) {
 		type = TTM_W1_TYPE(records[i].w[1]);
 		if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE)
-			distribution_add(context, process, &records[i]);
+			distributions_add(context, process, &records[i]);
 	}
 }
 
 void ttm_engine_record(void *context, struct ttm_process *process,
-	const struct ttm_words *record)
+	const struct ttm_words *record, uint64_t members)
 {
-	unsigned type = TTM_W1_TYPE(record->w[1]);
+	unsigned type = TTM_W1_TYPE(record->w[1]), entry;
 
-	if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE)
-		object_tell(context, process, record);
-	else
-		other_tell(context, process, record);
+	if (!members && type != TTM_RECORD_SHRINK)
+		other_tell(context, process, record, "");
+	for (; members; members &= members - 1) {
+		entry = (unsigned)__builtin_ctzll(members);
+		if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE ||
+			type == TTM_RECORD_SHRINK)
+			object_tell(context, process, record, entry);
+		else
+			other_tell_of(context, process, record, entry);
+	}
 }

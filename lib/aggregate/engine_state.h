@@ -103,7 +103,7 @@ void ttm_engine_quarantine(
 
 /* Lines; only if the config has `event`. */
 void ttm_engine_record(void *context, struct ttm_process *process,
-	const struct ttm_words *record);
+	const struct ttm_words *record, uint64_t members);
 /* Distributions. */
 void ttm_engine_records(void *context, struct ttm_process *process,
 	const struct ttm_words *records, uint32_t len);

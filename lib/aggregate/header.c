@@ -72,6 +72,7 @@ static int constants_check(
 		{ "devices offset", header->devices_off, TTM_DEVICES_OFF },
 		{ "failures offset", header->failures_off, TTM_FAILURES_OFF },
 		{ "marks offset", header->marks_off, TTM_MARKS_OFF },
+		{ "places offset", header->places_off, TTM_PLACES_OFF },
 		{ "extents offset", header->extents_off, TTM_EXTENTS_OFF },
 	};
 	size_t i;

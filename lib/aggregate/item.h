@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> [drain] -> apply -> publish -> read -> render */
-/* Words of a segment, checked, as the model's items. */
+/*
+ * Words of a segment, checked, as the model's items. The place and the core set that
+ * they name are not looked up here.
+ */
 #ifndef TTM_AGGREGATE_ITEM_H
 #define TTM_AGGREGATE_ITEM_H
 
 #include "aggregate/model.h"
 #include "aggregate/source.h"
 
-/* An ALLOC or FREE record. Returns 0 or -EPROTO. */
+/* An ALLOC, FREE or SHRINK record. Returns 0 or -EPROTO. */
 int ttm_item_from_record(struct ttm_source *source, uint32_t lane,
 	const struct ttm_words *record, struct ttm_item *ret_item);
 

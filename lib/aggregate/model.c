@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/chunk.h"
+
+#define CHUNK_SIZE (TTM_MODEL_CHUNK * sizeof(struct ttm_mirror))
+
 void ttm_model_init(struct ttm_model *model)
 {
-	unsigned device, list;
-
 	memset(model, 0, sizeof(*model));
-	for (device = 0; device < TTM_MODEL_DEVICES; device++)
-		for (list = 0; list < TTM_LISTS; list++)
-			model->shares[device].lists[list] = TTM_MODEL_NONE;
 }
 
 void ttm_model_free(struct ttm_model *model)
@@ -21,17 +20,21 @@ void ttm_model_free(struct ttm_model *model)
 	uint32_t i;
 
 	for (i = 0; i < model->chunks_len; i++)
-		free(model->chunks[i]);
+		ttm_chunk_free(model->chunks[i], CHUNK_SIZE);
 	free(model->chunks);
 	free(model->changed);
+	free(model->places);
+	free(model->core_sets);
 	ttm_model_init(model);
 }
 
 size_t ttm_model_bytes(const struct ttm_model *model)
 {
 	return (size_t)ttm_model_slots(model) *
-		(sizeof(struct ttm_place) + sizeof(uint32_t)) +
-		model->chunks_len * sizeof(*model->chunks);
+		(sizeof(struct ttm_mirror) + sizeof(uint32_t)) +
+		model->chunks_len * sizeof(*model->chunks) +
+		model->places_len * sizeof(*model->places) +
+		model->core_sets_len * sizeof(*model->core_sets);
 }
 
 /* Every slot fits in the list at once: queueing cannot fail. */
@@ -52,7 +55,7 @@ static int changed_reserve(struct ttm_model *model, uint32_t slots)
 int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 {
 	uint32_t len = (slots + TTM_MODEL_CHUNK - 1) / TTM_MODEL_CHUNK;
-	struct ttm_place **chunks;
+	struct ttm_mirror **chunks;
 
 	if (len <= model->chunks_len)
 		return 0;
@@ -62,23 +65,84 @@ int ttm_model_reserve(struct ttm_model *model, uint32_t slots)
 	if (!chunks)
 		return -ENOMEM;
 	model->chunks = chunks;
-	while (model->chunks_len < len) {
-		chunks[model->chunks_len] = calloc(
-			TTM_MODEL_CHUNK, sizeof(**chunks));
+	for (; model->chunks_len < len; model->chunks_len++) {
+		chunks[model->chunks_len] = ttm_chunk_new(CHUNK_SIZE);
 		if (!chunks[model->chunks_len])
 			return -ENOMEM;
-		model->chunks_len++;
 	}
 	return 0;
 }
 
+static int places_reserve(struct ttm_model *model, uint32_t len)
+{
+	struct ttm_place *places;
+
+	if (len <= model->places_len)
+		return 0;
+	len += len / 2;
+	places = realloc(model->places, len * sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	model->places = places;
+	for (; model->places_len < len; model->places_len++) {
+		struct ttm_place *place = &places[model->places_len];
+
+		place->members = 0;
+		place->lists[TTM_LIST_L1] = TTM_MODEL_NONE;
+		place->lists[TTM_LIST_CB] = TTM_MODEL_NONE;
+	}
+	return 0;
+}
+
+int ttm_model_place_add(
+	struct ttm_model *model, uint32_t number, uint64_t members)
+{
+	int r = places_reserve(model, number + 1);
+
+	if (!r && !model->places[number].members)
+		model->places[number].members = members;
+	return r;
+}
+
+int ttm_model_core_set_add(struct ttm_model *model, uint32_t number,
+	const struct ttm_core_set *core_set)
+{
+	uint32_t len = number + 1 + number / 2;
+	struct ttm_core_set *sets;
+
+	if (number >= model->core_sets_len) {
+		sets = realloc(model->core_sets, len * sizeof(*sets));
+		if (!sets)
+			return -ENOMEM;
+		memset(sets + model->core_sets_len, 0,
+			(len - model->core_sets_len) * sizeof(*sets));
+		model->core_sets = sets;
+		model->core_sets_len = len;
+	}
+	if (!model->core_sets[number].cores)
+		model->core_sets[number] = *core_set;
+	return 0;
+}
+
+bool ttm_model_is_left(
+	const struct ttm_model *model, const struct ttm_mirror *mirror)
+{
+	uint64_t left = ttm_model_members(model, mirror->item.place);
+
+	for (; left; left &= left - 1)
+		if (!ttm_model_is_orphaned(
+			    model, mirror, (unsigned)__builtin_ctzll(left)))
+			return false;
+	return true;
+}
+
 void ttm_model_queue(struct ttm_model *model, uint32_t slot)
 {
-	struct ttm_place *place = ttm_model_place(model, slot);
+	struct ttm_mirror *mirror = ttm_model_mirror(model, slot);
 
-	if (place->state & TTM_PLACE_QUEUED)
+	if (mirror->state & TTM_MIRROR_QUEUED)
 		return;
-	place->state |= TTM_PLACE_QUEUED;
+	mirror->state |= TTM_MIRROR_QUEUED;
 	model->changed[model->changed_len++] = slot;
 }
 
@@ -87,6 +151,7 @@ void ttm_model_queue(struct ttm_model *model, uint32_t slot)
 struct twin {
 	const struct ttm_item *item;
 	uint32_t slot;
+	bool left; /* orphaned on all of its devices */
 };
 
 static int compare(uint64_t a, uint64_t b)
@@ -103,37 +168,45 @@ static unsigned item_class(const struct ttm_item *item)
 
 static uint64_t item_program(const struct ttm_item *item)
 {
-	return item->figure == TTMEM_FIGURE_CB ? item->extra : 0;
+	return item->figure == TTMEM_FIGURE_CB ? item->w5 : 0;
 }
 
-static int key_compare(const struct ttm_item *a, const struct ttm_item *b)
+/*
+ * An object that was left behind stays when its key is allocated again: it is another
+ * object than one that is in use. Two that were left behind are the same object only
+ * if they were allocated between the same closes.
+ */
+static int key_compare(const struct twin *one, const struct twin *other)
 {
-	int order = compare(a->device, b->device);
+	const struct ttm_item *a = one->item, *b = other->item;
+	int order = compare(TTM_W4_PLACE(a->w4), TTM_W4_PLACE(b->w4));
 
 	if (!order)
 		order = compare(item_class(a), item_class(b));
 	if (!order)
-		order = compare(a->epoch, b->epoch);
-	if (!order)
 		order = compare(a->id, b->id);
 	if (!order)
 		order = compare(item_program(a), item_program(b));
+	if (!order)
+		order = compare(one->left, other->left);
+	if (!order && one->left)
+		order = compare(a->stamp, b->stamp);
 	return order;
 }
 
 static int twin_compare(const void *one, const void *other)
 {
 	const struct twin *a = one, *b = other;
-	int order = key_compare(a->item, b->item);
+	int order = key_compare(a, b);
 
 	return order ? order : compare(a->slot, b->slot);
 }
 
-static bool twin_is_later(const struct twin *a, const struct twin *b)
+static bool twin_ranks_higher(const struct twin *a, const struct twin *b)
 {
-	int8_t turns = (int8_t)(a->item->turn - b->item->turn);
+	int8_t ranks = (int8_t)(a->item->rank - b->item->rank);
 
-	return turns ? turns > 0 : a->slot > b->slot;
+	return ranks ? ranks > 0 : a->slot > b->slot;
 }
 
 static void twin_free(struct ttm_model *model, const struct twin *twin)
@@ -146,15 +219,16 @@ static void twin_free(struct ttm_model *model, const struct twin *twin)
 
 static size_t twins_collect(const struct ttm_model *model, struct twin *twins)
 {
-	const struct ttm_place *place;
+	const struct ttm_mirror *mirror;
 	size_t len = 0;
 	uint32_t slot;
 
 	for (slot = 0; slot < ttm_model_slots(model); slot++) {
-		place = ttm_model_place(model, slot);
-		if (ttm_item_is_live(&place->item)) {
-			twins[len].item = &place->item;
+		mirror = ttm_model_mirror(model, slot);
+		if (ttm_item_is_live(&mirror->item)) {
+			twins[len].item = &mirror->item;
 			twins[len].slot = slot;
+			twins[len].left = ttm_model_is_left(model, mirror);
 			len++;
 		}
 	}
@@ -164,7 +238,7 @@ static size_t twins_collect(const struct ttm_model *model, struct twin *twins)
 int ttm_model_settle_twins(struct ttm_model *model)
 {
 	struct twin *twins = malloc((model->live_objects + 1) * sizeof(*twins));
-	size_t len, i, stands = 0;
+	size_t len, i, kept = 0;
 	int freed = 0;
 
 	if (!twins)
@@ -172,15 +246,15 @@ int ttm_model_settle_twins(struct ttm_model *model)
 	len = twins_collect(model, twins);
 	qsort(twins, len, sizeof(*twins), twin_compare);
 	for (i = 1; i < len; i++) {
-		if (key_compare(twins[stands].item, twins[i].item) != 0) {
-			stands = i;
+		if (key_compare(&twins[kept], &twins[i]) != 0) {
+			kept = i;
 			continue;
 		}
-		if (twin_is_later(&twins[i], &twins[stands])) {
-			struct twin earlier = twins[stands];
+		if (twin_ranks_higher(&twins[i], &twins[kept])) {
+			struct twin lower = twins[kept];
 
-			twins[stands] = twins[i];
-			twins[i] = earlier;
+			twins[kept] = twins[i];
+			twins[i] = lower;
 		}
 		twin_free(model, &twins[i]);
 		freed++;

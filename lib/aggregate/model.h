@@ -9,6 +9,9 @@
  * newer than the mirror's, or equal where the mirror's came from a scan (which may
  * be torn on weakly ordered machines). So the order in which lanes are read does
  * not matter for the state. tests/models/mirror.pml.
+ *
+ * An object is on all devices of its place, and counted on each. Which of its parts
+ * are orphaned is decided for each device, by the object's stamp.
  */
 #ifndef TTM_AGGREGATE_MODEL_H
 #define TTM_AGGREGATE_MODEL_H
@@ -19,37 +22,31 @@
 
 #include <ttmem/ttmem.h>
 
-#define TTM_MODEL_CHUNK 2048u
-#define TTM_MODEL_DEVICES 64u
+#include "shm/layout.h"
+
+#define TTM_MODEL_CHUNK TTM_SLOTS_PER_EXTENT
+#define TTM_MODEL_DEVICES TTM_DEVICES_MAX
 #define TTM_MODEL_NONE UINT32_MAX
 
-enum ttm_item_flag {
-	TTM_ITEM_BORROWED = 1,
-	TTM_ITEM_IN_RING = 2,
-	TTM_ITEM_PERSISTENT = 4,
-};
-
 /*
- * An object, or what became of the slot that held one: then only `word` means
- * anything. First what a free needs, too, so that it touches one line of memory.
+ * An object, or what became of the slot that held one: then only `word` has a
+ * meaning. The members that a free needs come first, to touch one line of memory.
  */
 struct ttm_item {
 	uint64_t word;  /* generation << 1 | 1 if live */
-	uint64_t bytes; /* what it takes */
-	uint32_t cores;
-	uint16_t epoch;
-	uint8_t device;
+	uint64_t bytes; /* used, on each of its devices */
+	uint16_t place; /* where it is now */
+	uint16_t stamp;
 	uint8_t figure;
-	uint32_t stack;
-	uint16_t scope;
-	uint8_t flags;
-	uint8_t turn;
+	uint8_t flags; /* enum ttm_flag, those of objects */
+	uint8_t rank;
+	uint8_t reserved; /* 0 */
+	uint64_t w4;      /* as in a slot: size, place of allocation */
 	uint64_t id;
 	uint64_t address;
-	uint64_t size; /* CB: per core; kernel: of the binary */
-	uint64_t
-		extra; /* program of a CB or kernel; charged bytes of a buffer */
+	uint64_t w5;   /* as in a slot: program, or used bytes and banks */
 	uint64_t time; /* of the allocation, in the process's clock */
+	uint64_t w7;   /* as in a slot: scope, stack, cores, core set */
 };
 
 #define TTM_ITEM_WORD(generation, live)                                        \
@@ -60,17 +57,17 @@ static inline bool ttm_item_is_live(const struct ttm_item *item)
 	return item->word & 1;
 }
 
-enum ttm_place_state {
-	TTM_PLACE_QUEUED = 1,   /* in the list of changed slots */
-	TTM_PLACE_SCANNED = 2,  /* came from a scan */
-	TTM_PLACE_ORPHANED = 4, /* counted as such */
-	TTM_PLACE_LINKED = 8,   /* in a list of its share */
-	TTM_PLACE_ROUND = 16,   /* the rest: the round it was applied in */
+enum ttm_mirror_state {
+	TTM_MIRROR_QUEUED = 1,  /* in the list of changed slots */
+	TTM_MIRROR_SCANNED = 2, /* came from a scan */
+	TTM_MIRROR_AHEAD = 4, /* allocated after the last close that is known */
+	TTM_MIRROR_LINKED = 8, /* in a list of its place */
+	TTM_MIRROR_ROUND = 16, /* the rest: the round it was applied in */
 };
 
 /* The mirror of a slot. */
-struct ttm_place {
-	uint32_t state; /* enum ttm_place_state */
+struct ttm_mirror {
+	uint32_t state; /* enum ttm_mirror_state */
 	uint32_t row;   /* publish's: its object row, 0 none */
 	uint32_t next;
 	uint32_t previous;
@@ -88,26 +85,37 @@ enum ttm_list {
 	TTM_LISTS = 2,
 };
 
+struct ttm_place {
+	uint64_t members; /* device entries, a bit for each; 0: not known yet */
+	/* First slot of those with a part that is not orphaned. */
+	uint32_t lists[TTM_LISTS];
+};
+
 /* One device entry of the process. */
 struct ttm_share {
-	bool known;
 	bool changed;  /* since publish looked */
 	bool l1_moved; /* L1 buffers, CBs or facts did since ttm_model_l1() */
-	uint16_t epoch;
 	struct ttm_tally live[TTMEM_FIGURES];
 	struct ttm_tally orphaned[TTMEM_FIGURES];
-	uint64_t ring_bytes[3];    /* by kernel type; of live ones */
-	uint32_t lists[TTM_LISTS]; /* first slot of those that are live */
+	uint64_t requested[TTMEM_FIGURE_CB]; /* bytes of live buffers */
+	uint64_t ring_bytes[3];              /* by kernel type; of live ones */
 };
 
 struct ttm_model {
-	struct ttm_place **chunks;
+	struct ttm_mirror **chunks;
 	uint32_t chunks_len;
 	uint32_t *changed; /* slots, each once */
 	uint32_t changed_len;
 	uint32_t changed_capacity;
 	uint32_t round;
+	bool ahead;            /* an object is TTM_MIRROR_AHEAD */
 	uint64_t live_objects; /* orphaned ones included */
+	uint64_t closes;       /* of the process, as far as known */
+	uint32_t epochs[TTM_MODEL_DEVICES];
+	struct ttm_place *places; /* by number */
+	uint32_t places_len;
+	struct ttm_core_set *core_sets; /* by number; cores 0: not known yet */
+	uint32_t core_sets_len;
 	struct ttm_share shares[TTM_MODEL_DEVICES];
 };
 
@@ -127,11 +135,49 @@ static inline uint32_t ttm_model_slots(const struct ttm_model *model)
 size_t ttm_model_bytes(const struct ttm_model *model);
 
 /* slot < ttm_model_slots() */
-static inline struct ttm_place *ttm_model_place(
+static inline struct ttm_mirror *ttm_model_mirror(
 	const struct ttm_model *model, uint32_t slot)
 {
 	return &model->chunks[slot / TTM_MODEL_CHUNK][slot % TTM_MODEL_CHUNK];
 }
+
+/* Members of a place; 0 for one that is not known. */
+static inline uint64_t ttm_model_members(
+	const struct ttm_model *model, uint32_t place)
+{
+	return place < model->places_len ? model->places[place].members : 0;
+}
+
+/*
+ * Makes a place or a core set known; it never changes. Returns 0 or -ENOMEM.
+ * number < TTM_PLACES_MAX, number <= TTM_CORE_SETS_MAX.
+ */
+int ttm_model_place_add(
+	struct ttm_model *model, uint32_t number, uint64_t members);
+int ttm_model_core_set_add(struct ttm_model *model, uint32_t number,
+	const struct ttm_core_set *core_set);
+
+/* The core set, or NULL if it is not known. */
+static inline const struct ttm_core_set *ttm_model_core_set(
+	const struct ttm_model *model, uint32_t number)
+{
+	return number < model->core_sets_len && model->core_sets[number].cores ?
+		&model->core_sets[number] :
+		NULL;
+}
+
+/* Whether the part of a live object on a device is orphaned. */
+static inline bool ttm_model_is_orphaned(const struct ttm_model *model,
+	const struct ttm_mirror *mirror, unsigned device)
+{
+	return !(mirror->state & TTM_MIRROR_AHEAD) &&
+		ttm_stamp_is_orphaned(model->closes, mirror->item.stamp,
+			model->epochs[device]);
+}
+
+/* Whether a live object is orphaned on all of its devices. */
+bool ttm_model_is_left(
+	const struct ttm_model *model, const struct ttm_mirror *mirror);
 
 /* A call of a function that only prefetches is one that gcc 12 leaves out. */
 #define TTM_HINT static inline __attribute__((always_inline))
@@ -139,44 +185,52 @@ static inline struct ttm_place *ttm_model_place(
 /*
  * Hints for whoever knows beforehand which slots it will apply to: with many
  * objects nothing costs more than to wait for their memory. The first brings the
- * place for an item that is live or not, the second, later on, its neighbours in a
+ * mirror for an item that is live or not, the second, later on, its neighbours in a
  * list. slot < ttm_model_slots().
  */
 TTM_HINT void ttm_model_prefetch(
 	const struct ttm_model *model, uint32_t slot, bool live)
 {
-	const struct ttm_place *place = ttm_model_place(model, slot);
+	const struct ttm_mirror *mirror = ttm_model_mirror(model, slot);
 
-	__builtin_prefetch(place, 1);
-	__builtin_prefetch(&place->item.turn, 1);
+	__builtin_prefetch(mirror, 1);
+	__builtin_prefetch(&mirror->item.w4, 1);
 	if (live)
-		__builtin_prefetch((const char *)(place + 1) - 1, 1);
+		__builtin_prefetch((const char *)(mirror + 1) - 1, 1);
 }
 
 TTM_HINT void ttm_model_prefetch_neighbours(
 	const struct ttm_model *model, uint32_t slot)
 {
-	const struct ttm_place *place = ttm_model_place(model, slot);
+	const struct ttm_mirror *mirror = ttm_model_mirror(model, slot);
 
-	if (!(place->state & TTM_PLACE_LINKED))
+	if (!(mirror->state & TTM_MIRROR_LINKED))
 		return;
-	if (place->next != TTM_MODEL_NONE)
+	if (mirror->next != TTM_MODEL_NONE)
 		__builtin_prefetch(
-			&ttm_model_place(model, place->next)->previous, 1);
-	if (place->previous != TTM_MODEL_NONE)
+			&ttm_model_mirror(model, mirror->next)->previous, 1);
+	if (mirror->previous != TTM_MODEL_NONE)
 		__builtin_prefetch(
-			&ttm_model_place(model, place->previous)->next, 1);
+			&ttm_model_mirror(model, mirror->previous)->next, 1);
 }
 
 /*
- * What the slot became, by a record (or, `scanned`, as it was read itself).
- * item->device and figure are in range. Returns whether it was news.
+ * What the slot became, by a record (or, `scanned`, as it was read itself). The
+ * item's figure is in range, its place and core set are known. Returns whether it
+ * was news.
+ *
+ * An item that is newer than the closes that are known is not orphaned for now;
+ * model->ahead says that ttm_apply_closes() has to decide.
  */
 bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	const struct ttm_item *item, bool scanned);
 
-/* The device's epoch is `epoch` now: what is of another one is orphaned. */
-void ttm_apply_epoch(struct ttm_model *model, unsigned device, uint16_t epoch);
+/*
+ * Takes the number of closes and the epochs of all devices, which were read after all
+ * that was applied: epochs first, then closes. Tallies everything anew if they moved.
+ */
+void ttm_apply_closes(struct ttm_model *model, uint64_t closes,
+	const uint32_t epochs[TTM_MODEL_DEVICES]);
 
 /* Puts the slot into the list of changed ones. */
 void ttm_model_queue(struct ttm_model *model, uint32_t slot);
@@ -189,9 +243,10 @@ struct ttm_l1_facts {
 
 struct ttm_l1_result {
 	uint64_t cb_footprint;
-	int64_t headroom;       /* INT64_MIN: unknown */
-	uint64_t clash_program; /* of the CB that ends highest; or unknown */
-	bool settled;           /* nothing was left out for being too new */
+	bool cb_footprint_exact; /* else a lower bound */
+	int64_t headroom;        /* INT64_MIN: unknown */
+	uint64_t clash_program;  /* of the CB that ends highest; or unknown */
+	bool settled;            /* nothing was left out for being too new */
 };
 
 /*
@@ -204,8 +259,15 @@ int ttm_model_l1(const struct ttm_model *model, unsigned device,
 	const struct ttm_l1_facts *facts, struct ttm_l1_result *ret_result);
 
 /*
+ * Whether the L1 of two devices is the same, except for their facts: both are members
+ * of the same places that have something there, and were closed together last.
+ */
+bool ttm_model_l1_is_same(
+	const struct ttm_model *model, unsigned device, unsigned other);
+
+/*
  * For a dead process that was killed inside an operation: of two live slots with
- * one key the later turn stands, the other is freed here. Returns how many, or
+ * one key the higher rank wins, the other is freed here. Returns how many, or
  * -ENOMEM.
  */
 int ttm_model_settle_twins(struct ttm_model *model);

@@ -19,18 +19,18 @@
  */
 #define COST_SHARE 20u
 
+/*
+ * A look at the L1 of a process's devices takes little more than that: the objects of
+ * one that has many devices may be on all of them.
+ */
+#define L1_COST_MOST_NS 20000000u
+
 static bool is_due(uint64_t last_ns, uint64_t cost_ns, uint64_t now_ns)
 {
 	return now_ns - last_ns >= cost_ns * COST_SHARE;
 }
 
 /* -- objects ----------------------------------------------------------------- */
-
-static uint64_t words_w1(const struct ttm_item *item, uint32_t slot)
-{
-	return TTM_W1(slot, item->epoch, item->device, item->figure,
-		item->flags, item->turn);
-}
 
 void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
 	uint32_t slot, const struct ttm_item *item,
@@ -39,53 +39,67 @@ void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
 	struct ttm_object_row *row = ret_row;
 
 	memset(row, 0, sizeof(*row));
-	row->share = process->parts[item->device]->row;
-	row->w1 = words_w1(item, slot);
+	row->process = process->row;
+	row->members = ttm_model_members(&process->model, item->place);
+	row->w1 = TTM_W1(
+		slot, item->stamp, item->figure, item->flags, item->rank);
 	row->id = item->id;
 	row->address = item->address;
-	row->size = item->size;
-	row->w5 = item->extra;
+	row->w4 = item->w4;
+	row->w5 = item->w5;
 	row->allocated_ns = ttm_process_time_ns(process, item->time);
-	row->scope = ttm_output_name(output, process, item->scope);
-	row->w7 = TTM_W7(item->scope, item->stack, (uint64_t)item->cores);
+	row->scope = ttm_output_name(output, process, TTM_W7_SCOPE(item->w7));
+	row->w7 = item->w7;
+}
+
+/* Device entries that have a row, a bit for each. */
+static uint64_t entries_shown(const struct ttm_process *process)
+{
+	uint64_t shown = 0;
+	uint32_t i;
+
+	for (i = 0; i < process->parts_len; i++)
+		if (process->parts[i]->row)
+			shown |= 1ull << i;
+	return shown;
 }
 
 /* Returns whether the slot's row is as it should be. */
-static bool object_publish(
-	struct ttm_output *output, struct ttm_process *process, uint32_t slot)
+static bool object_publish(struct ttm_output *output,
+	struct ttm_process *process, uint32_t slot, uint64_t shown)
 {
-	struct ttm_place *place = ttm_model_place(&process->model, slot);
+	struct ttm_mirror *mirror = ttm_model_mirror(&process->model, slot);
 	struct ttm_object_row row;
 
-	if (place->row) {
-		ttm_objects_remove(output->publisher, place->row);
-		place->row = 0;
+	if (mirror->row) {
+		ttm_objects_remove(output->publisher, mirror->row);
+		mirror->row = 0;
 	}
-	if (!ttm_item_is_live(&place->item))
+	if (!ttm_item_is_live(&mirror->item))
 		return true;
-	if (place->item.device >= process->parts_len ||
-		!process->parts[place->item.device]->row)
-		return false; /* its device is not told yet */
-	ttm_output_object(output, process, slot, &place->item, &row);
-	place->row = ttm_objects_add(output->publisher, &row);
-	if (!place->row)
+	if (ttm_model_members(&process->model, mirror->item.place) & ~shown)
+		return false; /* a device of it is not told yet */
+	ttm_output_object(output, process, slot, &mirror->item, &row);
+	mirror->row = ttm_objects_add(output->publisher, &row);
+	if (!mirror->row)
 		output->memory_errors++;
-	return place->row != 0;
+	return mirror->row != 0;
 }
 
 static void objects_publish(
 	struct ttm_output *output, struct ttm_process *process)
 {
 	struct ttm_model *model = &process->model;
+	uint64_t shown = entries_shown(process);
 	uint32_t i, slot, kept = 0;
 
 	if (model->changed_len > 1024)
 		ttm_objects_expect(output->publisher, model->changed_len);
 	for (i = 0; i < model->changed_len; i++) {
 		slot = model->changed[i];
-		if (object_publish(output, process, slot))
-			ttm_model_place(model, slot)->state &= ~(
-				uint32_t)TTM_PLACE_QUEUED;
+		if (object_publish(output, process, slot, shown))
+			ttm_model_mirror(model, slot)->state &= ~(
+				uint32_t)TTM_MIRROR_QUEUED;
 		else
 			model->changed[kept++] = slot;
 	}
@@ -105,30 +119,93 @@ static void facts_l1(
 						       TTMEM_UNKNOWN;
 }
 
-/* If one device is measured, all that moved are: none waits behind a busy one. */
+/*
+ * An entry is there a moment before what its process tells of the device: until then
+ * it is a device that nobody knows, unless something came without an opening.
+ */
+static bool part_is_told(const struct ttm_process *process, uint32_t entry)
+{
+	static const struct ttm_flows nothing;
+	const struct ttm_share *share = &process->model.shares[entry];
+	const struct ttm_part *part = process->parts[entry];
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		if (share->live[i].objects || share->orphaned[i].objects)
+			return true;
+	return part->chip || part->device.seq >= 2 ||
+		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
+}
+
+/* A device of a mesh has the L1 of the one before: it is measured once. */
+static bool l1_copy(const struct ttm_process *process, uint32_t entry,
+	uint32_t like, const struct ttm_l1_facts *facts)
+{
+	struct ttm_l1_facts others;
+
+	if (like >= process->parts_len)
+		return false;
+	facts_l1(&process->parts[like]->device.facts, &others);
+	if (memcmp(facts, &others, sizeof(others)) != 0 ||
+		!ttm_model_l1_is_same(&process->model, entry, like))
+		return false;
+	process->parts[entry]->l1 = process->parts[like]->l1;
+	return true;
+}
+
+static bool l1_is_due(
+	const struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	if (whole)
+		return true;
+	return process->l1_ns == now_ns ?
+		process->l1_cost_ns < L1_COST_MOST_NS :
+		is_due(process->l1_ns, process->l1_cost_ns, now_ns);
+}
+
+/* `like` is the entry that was measured last in this look. */
 static void l1_measure(struct ttm_output *output, struct ttm_process *process,
-	uint32_t entry, uint64_t now_ns, bool whole)
+	uint32_t entry, uint64_t now_ns, bool whole, uint32_t *like)
 {
 	struct ttm_share *share = &process->model.shares[entry];
 	struct ttm_part *part = process->parts[entry];
 	uint64_t cpu_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct ttm_l1_facts facts;
+	int r = 0;
 
-	if (!share->l1_moved ||
-		(!whole && process->l1_ns != now_ns &&
-			!is_due(process->l1_ns, process->l1_cost_ns, now_ns)))
+	if (!share->l1_moved || !l1_is_due(process, now_ns, whole))
 		return;
 	facts_l1(&part->device.facts, &facts);
-	if (ttm_model_l1(&process->model, entry, &facts, &part->l1) < 0)
+	if (!l1_copy(process, entry, *like, &facts))
+		r = ttm_model_l1(&process->model, entry, &facts, &part->l1);
+	if (r < 0) {
 		output->memory_errors++;
-	else
+	} else {
 		/* What is too new comes in with a later round. */
 		share->l1_moved = !part->l1.settled;
+		*like = entry;
+	}
 	share->changed = true;
 	if (process->l1_ns != now_ns)
 		process->l1_cost_ns = 0;
 	process->l1_ns = now_ns;
 	process->l1_cost_ns += ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	process->l1_next = entry + 1;
+}
+
+/* The next look begins where the last one ended: none waits behind a busy one. */
+static void l1_measure_all(struct ttm_output *output,
+	struct ttm_process *process, uint64_t now_ns, bool whole)
+{
+	uint32_t first = process->l1_next, like = UINT32_MAX, i, entry;
+
+	for (i = 0; i < process->parts_len; i++) {
+		entry = (first + i) % process->parts_len;
+		if (process->parts[entry]->ready &&
+			part_is_told(process, entry))
+			l1_measure(
+				output, process, entry, now_ns, whole, &like);
+	}
 }
 
 static void share_fill(const struct ttm_process *process, uint32_t entry,
@@ -153,6 +230,7 @@ static void share_fill(const struct ttm_process *process, uint32_t entry,
 	memcpy(row->failures, part->flows.failures, sizeof(row->failures));
 	memcpy(row->ring_bytes, share->ring_bytes, sizeof(row->ring_bytes));
 	row->cb_footprint = part->l1.cb_footprint;
+	row->cb_footprint_exact = part->l1.cb_footprint_exact;
 	row->headroom = part->l1.headroom;
 	row->clash_program = part->l1.clash_program;
 	for (i = 0; i < TTMEM_FIGURES; i++) {
@@ -167,6 +245,9 @@ static void share_fill(const struct ttm_process *process, uint32_t entry,
 		sums->alloc_bytes = part->flows.figures[i].alloc_bytes;
 		sums->free_objects = part->flows.figures[i].free_objects;
 		sums->free_bytes = part->flows.figures[i].free_bytes;
+		sums->requested_bytes = i < TTMEM_FIGURE_CB ?
+			share->requested[i] :
+			share->live[i].bytes;
 	}
 }
 
@@ -226,6 +307,7 @@ static void share_publish(
 			return;
 		}
 		memset(&part->published, 0, sizeof(part->published));
+		part->published.cb_footprint_exact = 1;
 		part->published.headroom = TTM_HEADROOM_UNKNOWN;
 	}
 	process->model.shares[entry].changed = false;
@@ -246,33 +328,15 @@ void ttm_output_tell(struct ttm_output *output,
 			TTM_DEVICE_LOGICAL(part->device.head)));
 }
 
-/*
- * An entry is there a moment before what its process tells of the device: until then
- * it is a device that nobody knows, unless something came without an opening.
- */
-static bool part_is_told(const struct ttm_process *process, uint32_t entry)
-{
-	static const struct ttm_flows nothing;
-	const struct ttm_share *share = &process->model.shares[entry];
-	const struct ttm_part *part = process->parts[entry];
-	unsigned i;
-
-	for (i = 0; i < TTMEM_FIGURES; i++)
-		if (share->live[i].objects || share->orphaned[i].objects)
-			return true;
-	return part->chip || part->device.seq >= 2 ||
-		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
-}
-
 static void shares_publish(struct ttm_output *output,
 	struct ttm_process *process, uint64_t now_ns, bool whole)
 {
 	uint32_t i;
 
+	l1_measure_all(output, process, now_ns, whole);
 	for (i = 0; i < process->parts_len; i++) {
 		if (!process->parts[i]->ready || !part_is_told(process, i))
 			continue;
-		l1_measure(output, process, i, now_ns, whole);
 		if (process->model.shares[i].changed)
 			ttm_output_tell(output, process, process->parts[i]);
 		if (process->model.shares[i].changed)
@@ -330,6 +394,7 @@ static void process_publish(
 	row.in_flight = 0;
 	row.lanes = process->live.lanes_len;
 	row.objects = process->model.live_objects;
+	row.closes = process->model.closes;
 	memcpy(row.anomalies, process->anomalies, sizeof(row.anomalies));
 	memcpy(row.lost_events, process->lost_events, sizeof(row.lost_events));
 	memcpy(row.lost_bytes, process->lost_bytes, sizeof(row.lost_bytes));
@@ -358,12 +423,15 @@ static int counters_read(
 	return r;
 }
 
-static bool l1_is_moving(const struct ttm_process *process)
+/* Whether a share has something to show next time: devices may be read at any time. */
+static bool shares_are_behind(const struct ttm_process *process)
 {
 	uint32_t i;
 
 	for (i = 0; i < process->parts_len; i++)
-		if (process->model.shares[i].l1_moved)
+		if (process->model.shares[i].l1_moved ||
+			(process->parts[i]->row &&
+				process->model.shares[i].changed))
 			return true;
 	return false;
 }
@@ -390,8 +458,8 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 	if (!r && process->faulty)
 		r = -EPROTO;
 	process_publish(output, process);
-	process->changed = process->counters_wanted ||
-		process->model.changed_len != 0 || l1_is_moving(process);
+	process->changed = process->counters_wanted || process->texts_wanted ||
+		process->model.changed_len != 0 || shares_are_behind(process);
 	output->changed = true;
 	return r;
 }
@@ -399,14 +467,15 @@ int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 static void objects_forget(
 	struct ttm_output *output, struct ttm_process *process)
 {
-	struct ttm_place *place;
+	struct ttm_mirror *mirror;
 	uint32_t slot;
 
 	for (slot = 0; slot < ttm_model_slots(&process->model); slot++) {
-		place = ttm_model_place(&process->model, slot);
-		if (place->row)
-			ttm_objects_remove(output->publisher, place->row);
-		place->row = 0;
+		mirror = ttm_model_mirror(&process->model, slot);
+		if (!mirror->row)
+			continue;
+		ttm_objects_remove(output->publisher, mirror->row);
+		mirror->row = 0;
 	}
 }
 
@@ -471,6 +540,7 @@ static void chip_look_begin(struct chip_look *look, struct ttm_chip *chip)
 {
 	look->chip = chip;
 	look->logical = TTMEM_UNKNOWN;
+	chip->total.cb_footprint_exact = 1;
 	chip->total.headroom = TTM_HEADROOM_UNKNOWN;
 	chip->total.clash_process = 0;
 	chip->total.clash_program = TTMEM_UNKNOWN;
@@ -483,6 +553,7 @@ static void chip_look_share(
 
 	if (share->logical < look->logical)
 		look->logical = share->logical;
+	total->cb_footprint_exact &= share->cb_footprint_exact;
 	if (share->headroom == TTM_HEADROOM_UNKNOWN ||
 		(total->headroom != TTM_HEADROOM_UNKNOWN &&
 			share->headroom >= total->headroom))

@@ -30,7 +30,7 @@ uint64_t ttm_output_directory(
 int ttm_output_process(struct ttm_output *output, struct ttm_process *process,
 	uint64_t now_ns, bool whole);
 
-/* The object in a slot as a row; share and scope are references. */
+/* The object in a slot as a row; process and scope are references. */
 void ttm_output_object(struct ttm_output *output, struct ttm_process *process,
 	uint32_t slot, const struct ttm_item *item,
 	struct ttm_object_row *ret_row);

@@ -3,6 +3,7 @@
 #include "aggregate/output_texts.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,9 @@ static int name_read(
 	return r < 0 ? r : ttm_source_name(&process->source, id, ret_name);
 }
 
-static uint64_t name_add(
-	struct ttm_output *output, struct ttm_process *process, uint32_t id)
+/* Adds the row of a name. *ret_parent is the scope around it, 0: none. */
+static uint64_t name_add(struct ttm_output *output, struct ttm_process *process,
+	uint32_t id, uint32_t *ret_parent)
 {
 	struct ttm_name_row row;
 	struct ttm_name name;
@@ -37,6 +39,7 @@ static uint64_t name_add(
 
 	/* pairs(name-text): acquire, with name_write: the tail of the lane whose
 	 * record told of this name was loaded before. */
+	*ret_parent = 0;
 	r = name_read(process, id, &name);
 	if (r == -EPROTO)
 		process->faulty = true;
@@ -47,10 +50,12 @@ static uint64_t name_add(
 		output->memory_errors++;
 		return 0;
 	}
+	*ret_parent = TTM_NAME_PARENT(name.length);
 	memset(&row, 0, sizeof(row));
 	row.process = process->row;
 	row.id = id;
-	row.length = name.length;
+	row.parent = *ret_parent;
+	row.length = TTM_NAME_LENGTH(name.length);
 	memcpy(row.text, name.text, sizeof(row.text));
 	ttm_image_set(output->image, TTM_TABLE_NAMES, ref, &row);
 	return ref;
@@ -76,14 +81,17 @@ static bool names_reserve(struct ttm_process *process, uint32_t len)
 uint64_t ttm_output_name(
 	struct ttm_output *output, struct ttm_process *process, uint32_t id)
 {
+	uint32_t at, parent;
+
 	if (!id)
 		return 0;
 	if (!names_reserve(process, id)) {
 		output->memory_errors++;
 		return 0;
 	}
-	if (!process->names[id - 1])
-		process->names[id - 1] = name_add(output, process, id);
+	/* Scopes around it have rows, too. Their ids are smaller. */
+	for (at = id; at && !process->names[at - 1]; at = parent)
+		process->names[at - 1] = name_add(output, process, at, &parent);
 	return process->names[id - 1];
 }
 
@@ -128,33 +136,75 @@ static void mark_publish(struct ttm_output *output, struct ttm_process *process,
 		ring_row(output, TTM_TABLE_MARKS, process->marks, at), &row);
 }
 
-static void failure_publish(struct ttm_output *output,
+/*
+ * Returns 0, -EAGAIN: its devices are not shown yet, for it may be newer than what was
+ * read of them, or another negative errno.
+ */
+static int failure_check(
+	struct ttm_process *process, const struct ttm_failure *failure)
+{
+	uint64_t members;
+	int r;
+
+	if (failure->place >= TTM_PLACES_MAX ||
+		failure->figure > TTMEM_FIGURE_CB ||
+		failure->scope > TTM_NAMES_MAX)
+		return ttm_source_fault(&process->source,
+			"failure %" PRIu64 " is of figure %" PRIu64
+			" on place %" PRIu64 " in scope %" PRIu64,
+			failure->seq / 2 - 1, failure->figure, failure->place,
+			failure->scope);
+	if (!failure->place)
+		return 0;
+	r = ttm_drain_place(process, (uint32_t)failure->place);
+	if (r == -ENOENT)
+		return ttm_source_fault(&process->source,
+			"failure %" PRIu64 " is on place %" PRIu64
+			", which is not there",
+			failure->seq / 2 - 1, failure->place);
+	members = ttm_model_members(&process->model, (uint32_t)failure->place);
+	for (; !r && members; members &= members - 1)
+		if (!process->parts[__builtin_ctzll(members)]->row)
+			return -EAGAIN;
+	return r;
+}
+
+static int failure_publish(struct ttm_output *output,
 	struct ttm_process *process, unsigned at,
 	const struct ttm_failure *failure)
 {
-	unsigned device = TTM_W1_DEVICE(failure->w1);
+	uint64_t taken = process->failures_number[at];
 	struct ttm_failure_row row;
+	int r;
 
-	/* It may be newer than what was read of its device. */
-	if (device >= process->parts_len || !process->parts[device]->row) {
+	if (!is_new(failure->seq, &taken))
+		return 0;
+	r = failure_check(process, failure);
+	if (r == -EAGAIN) {
 		process->texts_wanted = true;
-		return;
+		return 0;
 	}
-	if (!is_new(failure->seq, &process->failures_number[at]))
-		return;
+	if (r)
+		return r;
+	process->failures_number[at] = taken;
 	memset(&row, 0, sizeof(row));
 	row.process = process->row;
-	row.share = process->parts[device]->row;
 	row.number = failure->seq / 2 - 1;
-	row.figure = TTM_W1_FIGURE(failure->w1);
-	row.size = failure->size;
-	row.largest_free = failure->largest_free;
+	row.members = ttm_model_members(
+		&process->model, (uint32_t)failure->place);
+	row.figure = failure->figure;
+	row.bytes = failure->bytes;
+	row.bytes_per_bank = failure->bytes_per_bank;
+	row.free_per_bank = failure->free_per_bank;
+	row.largest_free_per_bank = failure->largest_free_per_bank;
+	row.program = failure->program;
 	row.time_ns = ttm_process_time_ns(process, failure->time);
-	row.scope = ttm_output_name(output, process, TTM_W7_SCOPE(failure->w7));
+	row.scope = ttm_output_name(output, process, (uint32_t)failure->scope);
 	row.tid = failure->tid;
 	ttm_image_set(output->image, TTM_TABLE_FAILURES,
 		ring_row(output, TTM_TABLE_FAILURES, process->failures, at),
 		&row);
+	return 0;
 }
 
 /* Entries of a ring that moved while it was read are left for the next time. */
@@ -192,7 +242,7 @@ static int failures_publish(
 		r = ttm_source_failures(&process->source, again);
 	for (i = 0; i < TTM_FAILURES_KEPT && !r; i++) {
 		if (failures[i].seq == again[i].seq)
-			failure_publish(output, process, i, &failures[i]);
+			r = failure_publish(output, process, i, &failures[i]);
 		else
 			process->texts_wanted = true;
 	}

@@ -32,7 +32,7 @@ struct ttm_timescale {
 /* What the counters of all lanes say about a device entry. */
 struct ttm_flows {
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[6]; /* by figure, up to the CBs */
 	struct {
 		uint64_t alloc_objects;
 		uint64_t alloc_bytes;
@@ -100,6 +100,7 @@ struct ttm_process {
 	uint64_t counters_cost_ns;
 	uint64_t l1_ns;
 	uint64_t l1_cost_ns;
+	uint32_t l1_next;     /* entry at which the next look at L1 begins */
 	uint64_t rate_events; /* `events` when the rate was taken */
 	uint64_t events_per_s;
 

@@ -180,14 +180,14 @@ static void row_write(struct ttm_object_row *row,
 	const struct ttm_object_row *from, uint64_t seq)
 {
 	static const struct ttm_object_row unused;
-	size_t first = offsetof(struct ttm_object_row, share);
+	size_t first = offsetof(struct ttm_object_row, process);
 
 	/* pairs(publish-row): release, with ttm_view_read_objects: whoever sees a
 	 * new word of the row sees that its seq was odd */
 	ttm_store(&row->seq, seq - 1);
 	ttm_fence_release();
 	TTM_TESTPOINT("row begun");
-	ttm_words_store(&row->share, &(from ? from : &unused)->share,
+	ttm_words_store(&row->process, &(from ? from : &unused)->process,
 		(sizeof(*row) - first) / sizeof(uint64_t));
 	TTM_TESTPOINT("row written");
 	/* pairs(publish-row): release, with ttm_view_read_objects: it is whole */

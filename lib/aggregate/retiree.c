@@ -106,11 +106,16 @@ static bool shares_show(struct ttm_output *output, uint32_t uid,
 	return true;
 }
 
-static uint64_t share_ref(const struct ttm_retiree *retiree, uint64_t number)
+/* The file is its owner's: nothing may name an entry that has no share. */
+static uint64_t entries_shown(const struct ttm_retiree *retiree)
 {
-	return number && number <= retiree->shares_len ?
-		retiree->shares[number - 1].row :
-		0;
+	uint64_t shown = 0;
+	uint32_t i;
+
+	for (i = 0; i < retiree->shares_len; i++)
+		if (retiree->shares[i].published.entry < TTM_DEVICES_MAX)
+			shown |= 1ull << retiree->shares[i].published.entry;
+	return shown;
 }
 
 static bool texts_show(struct ttm_output *output, struct ttm_retiree *retiree,
@@ -143,7 +148,7 @@ static bool texts_show(struct ttm_output *output, struct ttm_retiree *retiree,
 		struct ttm_failure_row row = entry->failures[i];
 
 		row.process = retiree->row;
-		row.share = share_ref(retiree, row.share);
+		row.members &= entries_shown(retiree);
 		row.scope = ref_of(&retiree->names, row.scope);
 		ttm_image_set(output->image, TTM_TABLE_FAILURES,
 			retiree->failures.refs[i], &row);
@@ -155,6 +160,7 @@ static bool objects_show(struct ttm_output *output, struct ttm_retiree *retiree,
 	const struct ttm_retired_entry *entry)
 {
 	uint64_t len = entry->head->objects_len, i;
+	uint64_t shown = entries_shown(retiree);
 
 	retiree->listed = calloc(len + 1, sizeof(*retiree->listed));
 	if (!retiree->listed)
@@ -163,9 +169,10 @@ static bool objects_show(struct ttm_output *output, struct ttm_retiree *retiree,
 	for (i = 0; i < len; i++) {
 		struct ttm_object_row row = entry->objects[i];
 
-		row.share = share_ref(retiree, row.share);
+		row.process = retiree->row;
+		row.members &= shown;
 		row.scope = ref_of(&retiree->names, row.scope);
-		if (!row.share)
+		if (!row.members)
 			continue;
 		retiree->listed[i] = ttm_objects_add(output->publisher, &row);
 		retiree->listed_len = i + 1;
@@ -175,19 +182,18 @@ static bool objects_show(struct ttm_output *output, struct ttm_retiree *retiree,
 	return true;
 }
 
-static void survivors_count(struct ttm_retiree *retiree)
+/* An object counts once, its bytes on each of its devices. */
+static void survivors_count(
+	struct ttm_retiree *retiree, const struct ttm_process_row *process)
 {
 	uint32_t i, figure;
 
+	retiree->objects = process->objects + process->unlisted;
 	for (i = 0; i < retiree->shares_len; i++)
-		for (figure = 0; figure < TTMEM_FIGURES; figure++) {
-			const struct ttm_sums *sums = &retiree->shares[i]
-							       .published
-							       .figures[figure];
-
-			retiree->objects += sums->orphaned_objects;
-			retiree->bytes += sums->orphaned_bytes;
-		}
+		for (figure = 0; figure < TTMEM_FIGURES; figure++)
+			retiree->bytes += retiree->shares[i]
+						  .published.figures[figure]
+						  .orphaned_bytes;
 }
 
 int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
@@ -217,7 +223,7 @@ int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
 		memset(row.cmdline, 0, sizeof(row.cmdline));
 	row.directory = ttm_output_directory(output, directory);
 	ttm_image_set(output->image, TTM_TABLE_PROCESSES, retiree->row, &row);
-	survivors_count(retiree);
+	survivors_count(retiree, &row);
 	output->changed = true;
 	*ret_retiree = retiree;
 	return 0;

@@ -63,12 +63,14 @@ static void flows_keep(struct ttm_share_row *row)
 	memset(row->ring_bytes, 0, sizeof(row->ring_bytes));
 	row->open = 0;
 	row->cb_footprint = 0;
+	row->cb_footprint_exact = 1;
 	row->headroom = TTM_HEADROOM_UNKNOWN;
 	for (i = 0; i < TTMEM_FIGURES; i++) {
 		row->figures[i].live_bytes = 0;
 		row->figures[i].live_objects = 0;
 		row->figures[i].orphaned_bytes = 0;
 		row->figures[i].orphaned_objects = 0;
+		row->figures[i].requested_bytes = 0;
 		row->figures[i].peak_bytes = 0;
 	}
 }
@@ -81,7 +83,7 @@ static void flows_add(struct ttm_share_row *sum,
 
 	for (i = 0; i < 3; i++)
 		sum->dispatches[i] += sign * row->dispatches[i];
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 6; i++)
 		sum->failures[i] += sign * row->failures[i];
 	for (i = 0; i < TTMEM_FIGURES; i++) {
 		struct ttm_sums *to = &sum->figures[i];
@@ -120,6 +122,7 @@ static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
 	ttm_chip_point(&base->chip, chip);
 	base->facts = like->facts;
 	base->published.logical = like->published.logical;
+	base->published.cb_footprint_exact = 1;
 	base->published.headroom = TTM_HEADROOM_UNKNOWN;
 	return base;
 }

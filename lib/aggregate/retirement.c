@@ -31,19 +31,6 @@ static uint64_t number_of(const uint64_t *refs, uint32_t len, uint64_t ref)
 	return 0;
 }
 
-static uint64_t share_number(const struct ttm_process *process, uint64_t ref)
-{
-	uint64_t number = 0;
-	uint32_t i;
-
-	for (i = 0; ref && i < process->parts_len; i++) {
-		number += process->parts[i]->row != 0;
-		if (process->parts[i]->row == ref)
-			return number;
-	}
-	return 0;
-}
-
 /* What was live is left behind: nobody will free it. */
 void ttm_share_retire(struct ttm_share_row *row)
 {
@@ -51,6 +38,7 @@ void ttm_share_retire(struct ttm_share_row *row)
 
 	row->open = 0;
 	row->cb_footprint = 0;
+	row->cb_footprint_exact = 1;
 	row->headroom = TTM_HEADROOM_UNKNOWN;
 	memset(row->ring_bytes, 0, sizeof(row->ring_bytes));
 	for (i = 0; i < TTMEM_FIGURES; i++) {
@@ -60,6 +48,7 @@ void ttm_share_retire(struct ttm_share_row *row)
 		sums->orphaned_objects += sums->live_objects;
 		sums->live_bytes = 0;
 		sums->live_objects = 0;
+		sums->requested_bytes = 0;
 	}
 }
 
@@ -106,7 +95,6 @@ static void texts_fill(const struct ttm_output *output,
 			ttm_image_row(output->image, TTM_TABLE_FAILURES,
 				process->failures[i]),
 			sizeof(*row));
-		row->share = share_number(process, row->share);
 		row->scope = number_of(
 			process->names, process->names_len, row->scope);
 		to++;
@@ -140,17 +128,16 @@ static int objects_fill(struct ttm_output *output, struct ttm_process *process,
 	for (slot = 0; slot < ttm_model_slots(&process->model) &&
 		to < entry->head->objects_len;
 		slot++) {
-		const struct ttm_place *place = ttm_model_place(
-			&process->model, slot);
+		const struct ttm_item
+			*item = &ttm_model_mirror(&process->model, slot)->item;
 		struct ttm_object_row *row = &entry->objects[to];
 
-		if (!ttm_item_is_live(&place->item))
+		uint32_t scope = TTM_W7_SCOPE(item->w7);
+
+		if (!ttm_item_is_live(item))
 			continue;
-		ttm_output_object(output, process, slot, &place->item, row);
-		row->share = share_number(process, row->share);
-		row->scope = place->item.scope <= numbers_len ?
-			numbers[place->item.scope] :
-			0;
+		ttm_output_object(output, process, slot, item, row);
+		row->scope = scope <= numbers_len ? numbers[scope] : 0;
 		to++;
 	}
 	free(numbers);

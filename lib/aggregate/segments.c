@@ -63,8 +63,6 @@ static const char *file_fault(const struct ttm_watch *watch,
 	if ((uint64_t)st->st_size < TTM_EXTENTS_OFF ||
 		(uint64_t)st->st_size > FILE_SIZE_MAX)
 		return "no segment is of its size";
-	if ((uint64_t)st->st_blocks * 512 < TTM_EXTENTS_OFF)
-		return "it has holes";
 	return NULL;
 }
 
@@ -161,36 +159,6 @@ static bool read_all(int fd, void *ret_bytes, size_t size, uint64_t off)
 	return true;
 }
 
-static bool word_is_in_use(uint32_t word)
-{
-	uint32_t type = TTM_EXTENT_TYPE(word);
-
-	return type != TTM_EXTENT_UNUSED && type != TTM_EXTENT_CLAIMED;
-}
-
-/*
- * The extents in use are allocated; those that were given back, or never made, need
- * not be. A process that grows has allocated an extent before it says so, and one that
- * ends gives it back after: what is in use before and after the look has to be there.
- */
-static bool file_is_allocated(int fd)
-{
-	uint32_t before[TTM_EXTENTS_MAX], after[TTM_EXTENTS_MAX];
-	uint64_t extents = 0;
-	struct stat st;
-	size_t i;
-
-	if (!read_all(fd, before, sizeof(before), TTM_DIRECTORY_OFF) ||
-		fstat(fd, &st) < 0 ||
-		!read_all(fd, after, sizeof(after), TTM_DIRECTORY_OFF))
-		return false;
-	for (i = 0; i < TTM_EXTENTS_MAX; i++)
-		extents += word_is_in_use(before[i]) &&
-			word_is_in_use(after[i]);
-	return (uint64_t)st.st_blocks * 512 >=
-		TTM_EXTENTS_OFF + extents * TTM_EXTENT_SIZE;
-}
-
 static void attached_fill(struct ttm_attached *attached, uint64_t file_size)
 {
 	if (!read_all(attached->fd, &attached->header, sizeof(attached->header),
@@ -205,9 +173,6 @@ static void attached_fill(struct ttm_attached *attached, uint64_t file_size)
 	if (!name_is_of(attached->name, &attached->header))
 		snprintf(attached->reason, sizeof(attached->reason),
 			"name is not the one its header gives");
-	else if (!file_is_allocated(attached->fd))
-		snprintf(attached->reason, sizeof(attached->reason),
-			"extents in use are not allocated");
 }
 
 /* Next time, perhaps. */

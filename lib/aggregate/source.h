@@ -3,7 +3,8 @@
 /*
  * A process segment, read with pread and never mapped: a file that its owner
  * truncates gives a short read, not SIGBUS, and nothing is fetched twice. Every
- * offset is computed from numbers that were checked.
+ * offset is computed from numbers that were checked. The file is sparse: what was
+ * not written yet is zeros, also behind the end of the file in its last extent.
  *
  * All calls return 0 or a negative errno; -EPROTO means that the segment is not
  * what it should be, and source->reason says how.
@@ -27,7 +28,7 @@ struct ttm_source {
 	int fd; /* the caller's */
 	uint32_t extents_max;
 	uint32_t chunks_checked; /* so many runs of slots can be */
-	struct ttm_extent_map maps[TTM_EXTENT_NAMES + 1]; /* by type */
+	struct ttm_extent_map maps[TTM_EXTENT_CORE_SETS + 1]; /* by type */
 	char reason[TTM_REASON_SIZE];
 };
 
@@ -69,7 +70,18 @@ int ttm_source_devices(struct ttm_source *source, uint32_t len,
 int ttm_source_blocks(struct ttm_source *source, uint32_t extent,
 	struct ttm_block_device *ret_blocks, uint32_t len);
 
-/* Name `id` >= 1, its length plain; -ENOENT: not there, or not ready. */
+/* Places first, first + 1, ...; first + len <= TTM_PLACES_MAX. */
+int ttm_source_places(struct ttm_source *source, uint32_t first, uint32_t len,
+	uint64_t *ret_members);
+
+/*
+ * Core set `number` >= 1, its count of cores checked; -ENOENT: not there, or not
+ * ready.
+ */
+int ttm_source_core_set(struct ttm_source *source, uint32_t number,
+	struct ttm_core_set *ret_core_set);
+
+/* Name `id` >= 1, its first word checked; -ENOENT: not there, or not ready. */
 int ttm_source_name(
 	struct ttm_source *source, uint32_t id, struct ttm_name *ret_name);
 

@@ -79,23 +79,10 @@ void ttm_convert_free(struct ttm_convert *c)
 		free(c->index[i]);
 		c->index[i] = NULL;
 	}
-}
-
-int ttm_convert_scope(
-	const struct ttm_convert *c, uint64_t ref, const char **ret_text)
-{
-	const struct ttm_name_row *name = ttm_view_row(
-		c->copy, TTM_TABLE_NAMES, ref);
-	const char *text = NULL;
-
-	if (name) {
-		text = ttm_pool_text(&c->snapshot->pool, name->text,
-			ttm_length_within(name->length, sizeof(name->text)));
-		if (!text)
-			return -ENOMEM;
-	}
-	*ret_text = text;
-	return 0;
+	ttm_places_free(c->places);
+	ttm_scopes_free(c->scopes);
+	c->places = NULL;
+	c->scopes = NULL;
 }
 
 /* -- one row ------------------------------------------------------------------ */
@@ -151,6 +138,11 @@ static void device_facts(
 	FACT(TTM_FACT_TRACE_BYTES, trace_bytes);
 	FACT(TTM_FACT_L1_BASE, l1_base);
 	FACT(TTM_FACT_L1_TOP, l1_top);
+	FACT(TTM_FACT_DRAM_BANKS, dram_banks);
+	FACT(TTM_FACT_DRAM_BANK_BYTES, dram_bank_bytes);
+	FACT(TTM_FACT_DRAM_BASE, dram_base);
+	FACT(TTM_FACT_L1_BANKS, l1_banks);
+	FACT(TTM_FACT_GATEWAY, gateway);
 #undef FACT
 	if (to->l1_bytes_per_core != TTMEM_UNKNOWN &&
 		to->cores != TTMEM_UNKNOWN &&
@@ -264,14 +256,13 @@ static int mark_convert(const struct ttm_convert *c,
 static int failure_convert(const struct ttm_convert *c,
 	const struct ttm_failure_row *row, struct ttmem_failure_row *to)
 {
-	const struct ttm_share_row *share = ttm_view_row(
-		c->copy, TTM_TABLE_SHARES, row->share);
+	int r;
 
 #include "read/failure.def"
-	if (share)
-		to->device = ttm_convert_ref(
-			c, TTM_TABLE_DEVICES, share->device);
-	return ttm_convert_scope(c, row->scope, &to->scope);
+	r = ttm_places_add(c, row->process, row->members, &to->place);
+	if (r < 0)
+		return r;
+	return ttm_scopes_find(c, row->scope, &to->scope, &to->scope_path);
 }
 
 static int quarantined_convert(const struct ttm_convert *c,
@@ -428,6 +419,11 @@ int ttm_convert_copy(struct ttm_convert *c)
 		if (r < 0)
 			return r;
 	}
+	r = ttm_places_make(c);
+	if (r == 0)
+		r = ttm_scopes_make(c);
+	if (r < 0)
+		return r;
 	for (i = 0; i < PAIRS; i++) {
 		r = table_convert(
 			c, pairs_of_tables[i].table, pairs_of_tables[i].record);

@@ -4,6 +4,8 @@
 #define TTM_READ_CONVERT_H
 
 #include "read/commands.h"
+#include "read/places.h"
+#include "read/scopes.h"
 #include "read/snapshot.h"
 #include "shm/view.h"
 
@@ -14,14 +16,17 @@ struct ttm_convert {
 	bool same_pids;    /* ttmemd is in our pid namespace */
 	uint64_t taken_ns; /* when the snapshot is taken: ages count to it */
 	uint64_t *index[TTM_TABLES]; /* of rows: their index in the snapshot */
+	struct ttm_places *places;
+	struct ttm_scopes *scopes;
 };
 
 /* Tables of the copy that a snapshot with these flags needs: bits 1 << id. */
 uint64_t ttm_convert_tables(uint32_t flags);
 
 /*
- * Fills everything but the info. `c` has copy and snapshot; its index is made here
- * and needed by ttm_convert_objects(). Returns 0 or -ENOMEM.
+ * Fills everything but the info and the places. `c` has copy and snapshot; its index,
+ * places and scopes are made here and needed by ttm_convert_objects(). At the end,
+ * ttm_places_fill() makes the rows of the places. Returns 0 or -ENOMEM.
  */
 int ttm_convert_copy(struct ttm_convert *c);
 int ttm_convert_objects(struct ttm_convert *c,
@@ -31,10 +36,6 @@ void ttm_convert_free(struct ttm_convert *c);
 /* The index of the row that a reference means, or TTMEM_NONE. */
 uint64_t ttm_convert_ref(
 	const struct ttm_convert *c, enum ttm_table_id table, uint64_t ref);
-
-/* The text of a scope, NULL if there is none. Returns 0 or -ENOMEM. */
-int ttm_convert_scope(
-	const struct ttm_convert *c, uint64_t ref, const char **ret_text);
 
 /*
  * Arguments, each ended by NUL; what is behind the last is padding. Returns 0 or

@@ -2,7 +2,7 @@
 /* event -> lane -> drain -> apply -> publish -> [read] -> render */
 #include "read/fields.h"
 
-/* Those two are a pointer and the number after it. */
+/* The last three are a pointer and the number after it. */
 #define SIZE_OF_U64(member) sizeof(member)
 #define SIZE_OF_I64(member) sizeof(member)
 #define SIZE_OF_HEX(member) sizeof(member)
@@ -15,6 +15,7 @@
 #define SIZE_OF_BYTES(member) sizeof(member)
 #define SIZE_OF_EACH(member) sizeof(member)
 #define SIZE_OF_SUMS(member) sizeof(member)
+#define SIZE_OF_INDEXES(member) (sizeof(member) + sizeof(uint64_t))
 #define SIZE_OF_TEXTS(member) (sizeof(member) + sizeof(uint64_t))
 #define SIZE_OF_POINTS(member) (sizeof(member) + sizeof(uint64_t))
 
@@ -56,6 +57,12 @@ static const struct ttm_field process_fields[] = {
 #define ROW ttmem_share_row
 static const struct ttm_field share_fields[] = {
 #include "read/share.def"
+};
+#undef ROW
+
+#define ROW ttmem_place_row
+static const struct ttm_field place_fields[] = {
+#include "read/place.def"
 };
 #undef ROW
 
@@ -127,6 +134,12 @@ static const struct ttm_field point_fields[] = {
 
 _Static_assert(offsetof(struct ttmem_process_row, cmdline_len) ==
 		offsetof(struct ttmem_process_row, cmdline) + sizeof(void *),
+	"");
+_Static_assert(offsetof(struct ttmem_place_row, devices_len) ==
+		offsetof(struct ttmem_place_row, devices) + sizeof(void *),
+	"");
+_Static_assert(offsetof(struct ttmem_place_row, usages_len) ==
+		offsetof(struct ttmem_place_row, usages) + sizeof(void *),
 	"");
 _Static_assert(offsetof(struct ttmem_holder_row, cmdline_len) ==
 		offsetof(struct ttmem_holder_row, cmdline) + sizeof(void *),

@@ -11,6 +11,7 @@
  *   PCI     "0000:00:00.0" or null     FLAG   true, false, null: unknown
  *   ENUM    a name of the set `of`     INDEX  of a row of the table `of`, or null
  *   TEXT    string or null             TEXTS  array of strings
+ *   INDEXES array of indexes of rows of the table `of`, each may be null
  *   BYTES   16 bytes in hexadecimal, null: all zero
  *   EACH    object, integers by the names of the set `of`
  *   SUMS    object, sums by the names of the set `of`
@@ -39,6 +40,7 @@ enum ttm_field_kind {
 	TTM_FIELD_FLAG,
 	TTM_FIELD_ENUM,
 	TTM_FIELD_INDEX,
+	TTM_FIELD_INDEXES, /* a pointer, then how many */
 	TTM_FIELD_TEXT,
 	TTM_FIELD_TEXTS, /* a pointer, then how many */
 	TTM_FIELD_BYTES,

@@ -42,6 +42,7 @@ static const char *const losses[] = {
 	[TTMEM_LOSS_NO_LANE] = "no_lane",
 	[TTMEM_LOSS_NESTED] = "nested",
 	[TTMEM_LOSS_NO_NAME] = "no_name",
+	[TTMEM_LOSS_NO_PLACE] = "no_place",
 };
 
 static const char *const sources[] = {

@@ -160,6 +160,35 @@ static int texts_parse(struct ttm_parse *p, const json_t *value, char *at)
 	return 0;
 }
 
+static int indexes_parse(
+	struct ttm_parse *p, const json_t *value, unsigned record, char *at)
+{
+	size_t len = json_array_size(value), i;
+	uint64_t *indexes;
+	int r;
+
+	if (!json_is_array(value))
+		return ttm_parse_refuse(p, "not a list");
+	if (len == 0)
+		return 0;
+	indexes = ttm_pool_take(&p->snapshot->pool, len * sizeof(*indexes));
+	if (!indexes)
+		return -ENOMEM;
+	for (i = 0; i < len; i++) {
+		const json_t *one = json_array_get(value, i);
+
+		indexes[i] = TTMEM_NONE;
+		if (json_is_null(one))
+			continue;
+		r = index_parse(p, one, record, &indexes[i]);
+		if (r < 0)
+			return r;
+	}
+	memcpy(at, &indexes, sizeof(indexes));
+	word_set(at + sizeof(indexes), len);
+	return 0;
+}
+
 static int bytes_parse(struct ttm_parse *p, const json_t *value, uint8_t *at)
 {
 	const char *text = json_string_value(value);
@@ -341,6 +370,8 @@ static int field_parse(struct ttm_parse *p, const struct ttm_field *field,
 		return r;
 	case TTM_FIELD_TEXTS:
 		return texts_parse(p, value, at);
+	case TTM_FIELD_INDEXES:
+		return indexes_parse(p, value, field->of, at);
 	case TTM_FIELD_BYTES:
 		return bytes_parse(p, value, (uint8_t *)at);
 	case TTM_FIELD_EACH:

@@ -285,6 +285,8 @@ static int reading_convert(const struct ttmem_reader *reader, uint32_t flags,
 	if (r == 0)
 		r = ttm_convert_objects(
 			&c, reading->objects, reading->objects_len);
+	if (r == 0)
+		r = ttm_places_fill(&c);
 	ttm_convert_free(&c);
 	if (r == 0)
 		r = info_fill(found, &reading->copy, c.taken_ns, snapshot);

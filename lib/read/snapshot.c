@@ -16,6 +16,7 @@ static void field_clear(const struct ttm_field *field, char *row)
 	switch (field->kind) {
 	case TTM_FIELD_TEXT:
 	case TTM_FIELD_TEXTS:
+	case TTM_FIELD_INDEXES:
 	case TTM_FIELD_POINTS:
 	case TTM_FIELD_BYTES:
 		memset(at, 0, field->size);

@@ -96,6 +96,21 @@ static void texts_write(struct ttm_emit *emit, const void *at)
 	ttm_emit_char(emit, ']');
 }
 
+static void indexes_write(struct ttm_emit *emit, const void *at)
+{
+	const uint64_t *indexes;
+	uint64_t len = word_at((const char *)at + sizeof(indexes)), i;
+
+	memcpy(&indexes, at, sizeof(indexes));
+	ttm_emit_char(emit, '[');
+	for (i = 0; i < len; i++) {
+		if (i)
+			ttm_emit_char(emit, ',');
+		number_write(emit, indexes[i]);
+	}
+	ttm_emit_char(emit, ']');
+}
+
 static void key_write(struct ttm_emit *emit, const char *key)
 {
 	ttm_emit_char(emit, '"');
@@ -234,6 +249,9 @@ static void field_write(
 		break;
 	case TTM_FIELD_TEXTS:
 		texts_write(emit, at);
+		break;
+	case TTM_FIELD_INDEXES:
+		indexes_write(emit, at);
 		break;
 	case TTM_FIELD_BYTES:
 		bytes_write(emit, (const uint8_t *)at);

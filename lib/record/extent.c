@@ -230,7 +230,11 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 	int fd = segment_fd(process);
 	void *extent;
 
-	if (fd < 0)
+	/* The last page: the file reaches to the end of the extent then, and
+	 * unlike ftruncate this cannot cut off what another thread adds. */
+	if (fd < 0 ||
+		ttm_range_allocate(fd,
+			extent_off(index) + TTM_EXTENT_SIZE - PAGE, PAGE) < 0)
 		return NULL;
 	extent = ttm_range_map(fd, extent_off(index), TTM_EXTENT_SIZE);
 	process->extents[index] = extent;

@@ -203,8 +203,7 @@ static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
 	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_remove_slow(hook.seat, where,
-			ttm_buffer_kind(hook.process, &where, id), 0, id);
+		ttm_remove_any(&hook, &where, id);
 	else
 		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE, id);
 	ttm_hook_leave(&hook);

@@ -90,12 +90,9 @@ void ttm_kernel_load_slow(
 void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
 	unsigned figure, uint64_t program, uint64_t id);
 
-/*
- * The kind of buffer that has this id on one of the devices, first of those that are not
- * orphaned; DRAM if there is none. By the time it is used another thread may have freed it.
- */
-unsigned ttm_buffer_kind(struct ttm_process *process,
-	const struct ttm_where *where, uint64_t id);
+/* Frees the buffer with this id on each of the devices, of whatever kind it is there. */
+void ttm_remove_any(const struct ttm_hook *hook, const struct ttm_where *where,
+	uint64_t id);
 
 /* Frees all CBs of a program, and the kernel of that id, on these devices. */
 void ttm_program_remove(const struct ttm_hook *hook,

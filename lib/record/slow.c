@@ -301,30 +301,42 @@ static uint64_t key_leave(const struct ttm_hook *hook, unsigned place,
 	return 0;
 }
 
+/* Frees what has the key on these devices; returns those that have no such object. */
+static uint64_t key_remove(const struct ttm_hook *hook,
+	const struct ttm_where *where, unsigned figure, uint64_t program,
+	uint64_t id)
+{
+	uint64_t members = where->members, now = ttm_clock_now();
+	struct ttm_overlap overlap;
+	unsigned place;
+
+	if (where->place)
+		members &= ~key_leave(hook, where->place, figure, program, id,
+			members, now);
+	ttm_overlap_start(&overlap, where->members, where->place);
+	while (members && (place = ttm_overlap_next(hook->process, &overlap)))
+		members &= ~key_leave(
+			hook, place, figure, program, id, members, now);
+	return members;
+}
+
 TTM_COLD void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
 	unsigned figure, uint64_t program, uint64_t id)
 {
 	const struct ttm_hook hook = ttm_hook_of(seat);
-	uint64_t members = where.members, now = ttm_clock_now();
-	struct ttm_overlap overlap;
-	unsigned place;
 
-	if (!blocks_or_loss(&hook, &where, figure, id, 0))
-		return;
-	if (where.place)
-		members &= ~key_leave(&hook, where.place, figure, program, id,
-			members, now);
-	ttm_overlap_start(&overlap, where.members, where.place);
-	while (members && (place = ttm_overlap_next(hook.process, &overlap)))
-		members &= ~key_leave(
-			&hook, place, figure, program, id, members, now);
-	if (!members)
-		return;
-	ttm_anomaly(&hook, TTMEM_ANOMALY_FREE_UNKNOWN, where.place, figure, id);
+	if (blocks_or_loss(&hook, &where, figure, id, 0) &&
+		key_remove(&hook, &where, figure, program, id))
+		ttm_anomaly(&hook, TTMEM_ANOMALY_FREE_UNKNOWN, where.place,
+			figure, id);
 }
 
-unsigned ttm_buffer_kind(struct ttm_process *process,
-	const struct ttm_where *where, uint64_t id)
+/*
+ * The kind of buffer that has this id on one of the devices, first of those that are not
+ * orphaned; DRAM if there is none. By the time it is used another thread may have freed it.
+ */
+static unsigned buffer_kind(
+	struct ttm_process *process, uint64_t members, uint64_t id)
 {
 	unsigned kind, kind_found = TTMEM_DRAM, place;
 	struct ttm_overlap overlap;
@@ -333,10 +345,10 @@ unsigned ttm_buffer_kind(struct ttm_process *process,
 	struct ttm_key key;
 
 	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
-		ttm_overlap_start(&overlap, where->members, 0);
+		ttm_overlap_start(&overlap, members, 0);
 		while ((place = ttm_overlap_next(process, &overlap))) {
 			ttm_key_set(&key, process, place, kind, 0, id);
-			if (!key_find(process, &key, where->members, &found))
+			if (!key_find(process, &key, members, &found))
 				continue;
 			if (found_is_current(process, &found))
 				return kind;
@@ -346,6 +358,26 @@ unsigned ttm_buffer_kind(struct ttm_process *process,
 		}
 	}
 	return kind_found;
+}
+
+void ttm_remove_any(
+	const struct ttm_hook *hook, const struct ttm_where *where, uint64_t id)
+{
+	struct ttm_where rest = *where;
+	uint64_t members;
+	unsigned kind;
+
+	if (!blocks_or_loss(hook, where, TTM_FIGURE_NONE, id, 0))
+		return;
+	do {
+		members = rest.members;
+		kind = buffer_kind(hook->process, members, id);
+		rest.members = key_remove(hook, &rest, kind, 0, id);
+		rest.place = 0;
+	} while (rest.members && rest.members != members);
+	if (rest.members)
+		ttm_anomaly(hook, TTMEM_ANOMALY_FREE_UNKNOWN, where->place,
+			kind, id);
 }
 
 /* -- the end of a program --------------------------------------------------------------- */

@@ -21,7 +21,7 @@
 
 #define TTM_RETIRED_FILE "retired"
 #define TTM_RETIRED_MAGIC 0x5445524d454d5454ull /* "TTMEMRET" */
-#define TTM_RETIRED_VERSION 1u
+#define TTM_RETIRED_VERSION 2u
 /* Far above what is kept: beyond it the file cannot be ttmemd's. */
 #define TTM_RETIRED_SIZE_MAX (192ull << 20)
 

@@ -123,7 +123,7 @@ static void rows_take(
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		if (row[i].share != 0)
+		if (row[i].process != 0)
 			rows->row[rows->len++] = row[i];
 }
 
@@ -176,7 +176,7 @@ static int chunk_read_whole(struct chunk *chunk, size_t first, size_t len)
 			!row_is_whole(&chunk->once[i], &chunk->again[i]);
 			tries++) {
 			if (tries == ROW_TRIES) {
-				chunk->once[i].share = 0;
+				chunk->once[i].process = 0;
 				break;
 			}
 			chunk->once[i] = chunk->again[i];

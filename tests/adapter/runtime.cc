@@ -20,9 +20,10 @@ using ttmem::metal::Coverage;
 namespace
 {
 
-constexpr Coverage whole = STAND_IN_NEW ? Coverage::every_thread :
-					  Coverage::this_thread;
+constexpr Coverage whole = STAND_IN_TELLS_ALL ? Coverage::every_thread :
+						Coverage::this_thread;
 const CoreRangeSet four(std::vector<CoreRange>{ { { 0, 0 }, { 1, 1 } } });
+const CoreRangeSet one(std::vector<CoreRange>{ { { 4, 4 }, { 4, 4 } } });
 const CoreRangeSet ten(std::vector<CoreRange>{
 	{ { 0, 0 }, { 7, 0 } }, { { 0, 1 }, { 1, 1 } } });
 
@@ -80,10 +81,21 @@ void program(Program &which, IDevice *device)
 		[&](IGraphProcessor &p) { p.track_program(&which, device); });
 }
 
+/* A function whose caller returns at once, as Python's do. */
 void begin(const char *name)
 {
 	tracker().tell(false,
 		[&](IGraphProcessor &p) { p.track_function_start(name, {}); });
+}
+
+/* A function of the runtime: it ends, or is left, before its caller returns. */
+void begin_with_arguments(const char *name)
+{
+	Argument arguments[1];
+
+	tracker().tell(false, [&](IGraphProcessor &p) {
+		p.track_function_start(name, arguments);
+	});
 }
 
 void end()
@@ -111,6 +123,15 @@ void buffers_of_a_mesh()
 	shared.reset();
 	own.reset();
 	sync("freed");
+}
+
+/* One on the cores of its shards: the allocator takes the range from all banks. */
+void sharded_buffers()
+{
+	Buffer sharded(&mesh(), 4000, BufferType::L1, four);
+	Buffer again(&mesh(), 8000, BufferType::L1, four);
+
+	sync("live");
 }
 
 void borrowed_cbs()
@@ -209,6 +230,58 @@ void all_cbs_of_a_device()
 	sync("all");
 }
 
+/* As the runtime reports them: each CB for each member. */
+void plan(Program &which, std::size_t cbs)
+{
+	program(which, &mesh());
+	for (std::size_t i = 0; i < cbs; i++)
+		for (IDevice *member : mesh().get_devices())
+			if (member)
+				cb(four, 0x20000 + 0x1000 * i, 500 * (i + 1),
+					i == 2, member);
+}
+
+void cbs_of_members()
+{
+	Program first, second;
+
+	plan(first, 3);
+	plan(second, 1);
+	sync("planned");
+	/* One member more, by itself. */
+	cb(ten, 0x30000, 100, false, chips[1].get());
+	/* The same again. */
+	plan(first, 3);
+	sync("again");
+	for (IDevice *member : mesh().get_devices())
+		if (member)
+			cbs_end(member);
+	sync("freed");
+}
+
+#if STAND_IN_NEW
+/* Other memory of programs; none in captures without dispatch. */
+void program_memory()
+{
+	Program planned;
+
+	program(planned, &mesh());
+	for (IDevice *member : mesh().get_devices())
+		if (member)
+			tracker().tell(false, [&](IGraphProcessor &p) {
+				p.track_allocate_dataflow_buffer(
+					four, 0x20000, 1000, false, member);
+				p.track_allocate_dataflow_buffer(
+					four, 0x21000, 300, true, member);
+				p.track_allocate_scratchpad(
+					ten, 0x22000, 50, member);
+			});
+	sync("planned");
+	cbs_end(&mesh());
+	sync("freed");
+}
+#endif
+
 void cbs_without_programs()
 {
 	Program inner;
@@ -242,7 +315,7 @@ void scopes()
 	begin("outer");
 	begin("thrown");
 	begin("thrown too");
-#if STAND_IN_NEW
+#if STAND_IN_TELLS_ALL
 	end(std::any(GraphFunctionAbort{ "an exception", false }));
 	keep(4);
 	end(std::any(GraphFunctionAbort{ "all of them", true }));
@@ -256,28 +329,157 @@ void scopes()
 	sync("scopes");
 }
 
+/* An operation with a frame of its size. */
+template <class Body>
+[[gnu::noinline]] void operation(const char *name, Body body)
+{
+	volatile char room[4096];
+
+	room[0] = 0;
+	begin_with_arguments(name);
+	body();
+	end(std::any(room[0]));
+}
+
+[[noreturn]] void fail()
+{
+	throw std::runtime_error("does not fit");
+}
+
+void exceptions()
+{
+	std::vector<std::unique_ptr<Buffer>> kept;
+	auto keep = [&](uint64_t size) {
+		kept.push_back(std::make_unique<Buffer>(
+			chips[0].get(), size, BufferType::DRAM));
+	};
+	auto caught = [](const char *name) {
+		try {
+			operation(name, fail);
+		} catch (const std::runtime_error &) {
+		}
+	};
+	char name[16];
+
+	for (int i = 0; i < 40; i++) {
+		std::snprintf(name, sizeof(name), "thrown %d", i);
+		caught(name);
+	}
+	keep(32 * 12 * 1);
+	operation("works", [&] { keep(32 * 12 * 2); });
+	keep(32 * 12 * 3);
+	operation("outer", [&] {
+		operation("inner", [&] { keep(32 * 12 * 4); });
+		keep(32 * 12 * 5);
+		caught("lost");
+		keep(32 * 12 * 6);
+	});
+	keep(32 * 12 * 7);
+	/* Python ends its functions, and the operation inside is gone with it. */
+	begin("python");
+	caught("of python");
+	end();
+	keep(32 * 12 * 8);
+	sync("thrown");
+}
+
+/* Programs that are cached are not destroyed before the process ends. */
+void program_cache()
+{
+	static Program cached;
+	static distributed::MeshDevice part(
+		7, { chips[0].get(), chips[1].get() }, true);
+	auto *binaries = new Buffer(
+		&mesh(), 40960, BufferType::DRAM, false, 2048);
+	auto *config = static_cast<Buffer *>(nullptr);
+	auto tensor = std::make_unique<Buffer>(&mesh(), 5000, BufferType::DRAM);
+	auto *forgotten = new Buffer(&mesh(), 9216, BufferType::DRAM);
+
+#if STAND_IN_NEW
+	allocation_context_of_thread() = "program_cache: ttnn.matmul";
+	config = new Buffer(&mesh(), 128, BufferType::L1);
+	allocation_context_of_thread() = "";
+#endif
+	mesh().traces_size = 8192;
+	auto *trace = new Buffer(&mesh(), 8192, BufferType::DRAM, false, 4096);
+
+	cached.impl().groups.push_back(
+		std::make_shared<KernelGroup>(KernelGroup{ four }));
+	cached.impl().groups.push_back(
+		std::make_shared<KernelGroup>(KernelGroup{ one }));
+	for (int i = 0; i < 4; i++) {
+		plan(cached, 2);
+		ttmem::metal::program_enqueued(mesh(),
+			distributed::MeshCoordinateRange{ 4 }, cached.impl());
+	}
+	tensor.reset();
+	sync("cached");
+	ttmem::metal::device_closing(part);
+	sync("part");
+	ttmem::metal::device_closing(mesh());
+	sync("closed");
+	(void)binaries;
+	(void)config;
+	(void)trace;
+	(void)forgotten;
+}
+
+void failures()
+{
+	using ttmem::metal::allocation_failed;
+	using ttmem::metal::failure_reported;
+	const char *first =
+		"TT_FATAL @ bank_manager.cpp:449: Out of Memory: Not enough "
+		"space to allocate 1048576 B L1_SMALL buffer across 64 banks, "
+		"where each bank needs to store 16384 B, but bank size is 32768 "
+		"B (allocated: 20480 B, free: 12288 B, largest free block: 8192 "
+		"B)\nbacktrace:";
+	const char *second = "Out of Memory: Not enough space after "
+			     "considering dependencies to allocate 4096 B L1 "
+			     "across 4 banks (1024 B per bank), bank size is "
+			     "32768 B (allocated: 0 B, free: 32768 B, largest "
+			     "free block: 32768 B)";
+	const char *clash =
+		"Statically allocated circular buffers in program 12 clash "
+		"with L1 buffers on core range [(x=0,y=0) - (x=7,y=7)]. L1 "
+		"buffer allocated at 131072 and static circular buffer region "
+		"ends at 200000";
+	const char *grown = "Statically allocated dataflow buffers on core "
+			    "range [(x=0,y=0)] grow to 2000000 B which is "
+			    "beyond max L1 size of 1499136 B";
+
+	allocation_failed(mesh(), BufferType::L1_SMALL, 1048576, first);
+	CHECK(failure_reported(*chips[0], second));
+	CHECK(failure_reported(mesh(), clash, 77));
+	CHECK(failure_reported(*chips[1], grown));
+	CHECK(!failure_reported(*chips[1], "TT_FATAL: a shape is wrong"));
+	CHECK(failure_reported(
+		*chips[2], "Out of Memory: Not enough space to"));
+	sync("failed");
+}
+
 void call_sites()
 {
+	static distributed::MeshDevice pair(
+		9, { chips[0].get(), chips[1].get() });
 	Program kernels;
 	uint64_t id = ttmem::metal::program_id(kernels);
 	auto survivor = std::make_unique<Buffer>(
-		chips[1].get(), 256, BufferType::L1_SMALL);
+		chips[1].get(), 2048, BufferType::L1_SMALL);
 
-	CHECK(id == ttmem::metal::program_id(kernels));
+	CHECK(id == ttmem::metal::program_id(kernels.impl()));
 	ttmem::metal::device_opened(
 		*chips[0], 0xabc, TTMEM_PCI_ADDRESS(0, 3, 0, 0), "n150");
 	ttmem::metal::device_opened(*chips[1], 0xdef);
 	ttmem::metal::kernels_loaded(
-		mesh(), id, TTMEM_KERNEL_APPLICATION, 1000, 8);
+		pair, id, TTMEM_KERNEL_APPLICATION, 1000, 8);
 	ttmem::metal::kernels_loaded(
-		mesh(), id, TTMEM_KERNEL_APPLICATION, 1000, 8);
+		pair, id, TTMEM_KERNEL_APPLICATION, 1000, 8);
 	ttmem::metal::kernels_loaded(
-		*chips[0], id + 1, TTMEM_KERNEL_FABRIC, 57344, 16, false);
-	ttmem::metal::cb_planned(*chips[0], id, 0, ten, 0x20000, 64, false);
-	ttmem::metal::allocation_failed(
-		*chips[0], BufferType::L1, 1 << 20, 4096);
+		*chips[0], id + 16, TTMEM_KERNEL_FABRIC, 57344, 16, false);
+	ttmem::metal::cb_planned(*chips[0], id, 0, ten, 0x20000, 64, 0);
 	sync("called");
-	ttmem::metal::program_destroyed(mesh(), id);
+	ttmem::metal::program_destroyed(id);
 	ttmem::metal::device_closing(*chips[1]);
 	sync("closed");
 	survivor.reset();
@@ -390,11 +592,19 @@ const struct {
 	{ "buffers_of_a_mesh", buffers_of_a_mesh },
 	{ "call_sites", call_sites },
 	{ "captures", captures },
+	{ "cbs_of_members", cbs_of_members },
 	{ "cbs_without_programs", cbs_without_programs },
 	{ "destruction", destruction },
 	{ "events_by_call_site", events_by_call_site },
+	{ "exceptions", exceptions },
+	{ "failures", failures },
 	{ "other_threads", other_threads },
+	{ "program_cache", program_cache },
+#if STAND_IN_NEW
+	{ "program_memory", program_memory },
+#endif
 	{ "scopes", scopes },
+	{ "sharded_buffers", sharded_buffers },
 	{ "suppressed_captures", suppressed_captures },
 };
 

@@ -9,10 +9,6 @@
 namespace tt::tt_metal
 {
 
-class ProgramImpl
-{
-};
-
 Program::Program() : impl_(std::make_shared<ProgramImpl>())
 {
 }
@@ -27,12 +23,27 @@ static std::size_t next_id()
 	return ++ids;
 }
 
-Buffer::Buffer(IDevice *device, uint64_t size, BufferType type)
-	: device_(device), size_(size), type_(type), id_(next_id())
+Buffer::Buffer(IDevice *device, uint64_t size, BufferType type, bool bottom_up,
+	uint64_t page_size)
+	: device_(device), size_(size), type_(type), bottom_up_(bottom_up),
+	  page_size_(page_size), id_(next_id())
+{
+	allocate();
+}
+
+Buffer::Buffer(IDevice *device, uint64_t size, BufferType type,
+	const CoreRangeSet &cores)
+	: device_(device), size_(size), type_(type), shards_(cores),
+	  id_(next_id())
+{
+	allocate();
+}
+
+void Buffer::allocate()
 {
 	if (!hooks || !hooks->hook_allocate(this)) {
-		address_ = static_cast<uint32_t>(device->allocator()->next);
-		device->allocator()->next += size;
+		address_ = static_cast<uint32_t>(device_->allocator()->next);
+		device_->allocator()->next += size_;
 	}
 	GraphTracker::instance().tell(
 		true, [this](IGraphProcessor &p) { p.track_allocate(this); });

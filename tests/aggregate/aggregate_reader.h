@@ -15,6 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define READER_ROW 88u /* bytes of an object row */
+#define READER_ROW_WORDS (READER_ROW / 8)
+
 struct reader {
 	int fd;
 	uint64_t inode;
@@ -34,7 +37,7 @@ struct snapshot {
 	uint64_t objects_seq;
 	uint64_t objects_len;
 	uint64_t objects_used;
-	uint64_t *rows; /* objects_len of them, ten words each */
+	uint64_t *rows; /* objects_len of them, READER_ROW_WORDS each */
 	bool consistent;
 };
 
@@ -101,7 +104,7 @@ static inline const char *reader_header_fault(
 
 	if (memcmp(h, "TTMEMAGG", 8) != 0)
 		return "magic";
-	if (reader_half(h, 0x08) != 1 || reader_half(h, 0x0c) != 4096)
+	if (reader_half(h, 0x08) != 2 || reader_half(h, 0x0c) != 4096)
 		return "version or header size";
 	if (reader_sum(h, 0x7f8) != reader_word(h, 0x7f8))
 		return "checksum";
@@ -112,8 +115,8 @@ static inline const char *reader_header_fault(
 	if (r->copy_off[0] < 4096 || r->copy_size < 4096 ||
 		r->copy_off[1] < r->copy_off[0] + r->copy_size ||
 		r->objects_off < r->copy_off[1] + r->copy_size ||
-		r->objects_off + r->objects_capacity * 80 > r->size ||
-		reader_word(h, 0x98) != 80)
+		r->objects_off + r->objects_capacity * READER_ROW > r->size ||
+		reader_word(h, 0x98) != READER_ROW)
 		return "places";
 	return NULL;
 }
@@ -203,7 +206,7 @@ static inline bool reader_read(
 /* The rows that belong to it, in one try; whole ones are left if it fails. */
 static inline bool reader_rows(const struct reader *r, struct snapshot *s)
 {
-	uint64_t size = s->objects_len * 80, i, seq, off;
+	uint64_t size = s->objects_len * READER_ROW, i, seq, off;
 
 	if (s->objects_len > r->objects_capacity)
 		abort();
@@ -218,12 +221,13 @@ static inline bool reader_rows(const struct reader *r, struct snapshot *s)
 	if (s->consistent)
 		return true;
 	for (i = 0; i < s->objects_len; i++) {
-		off = r->objects_off + i * 80;
+		off = r->objects_off + i * READER_ROW;
 		seq = reader_load(r, off);
-		if (!reader_bytes(r, off, &s->rows[i * 10], 80))
+		if (!reader_bytes(
+			    r, off, &s->rows[i * READER_ROW_WORDS], READER_ROW))
 			abort();
 		if (seq % 2 || reader_load(r, off) != seq)
-			memset(&s->rows[i * 10], 0, 80);
+			memset(&s->rows[i * READER_ROW_WORDS], 0, READER_ROW);
 	}
 	return false;
 }

@@ -89,11 +89,12 @@ static inline void story_object_add(struct story *story)
 {
 	uint64_t size = story_draw(story) >> 40 | 1;
 	struct ttm_object_row row = {
-		.share = size * 2,
+		.process = size * 2,
+		.members = size * 10,
 		.w1 = size * 3,
 		.id = size * 4,
 		.address = size * 5,
-		.size = size,
+		.w4 = size,
 		.w5 = size * 6,
 		.allocated_ns = size * 7,
 		.scope = size * 8,
@@ -199,7 +200,7 @@ static inline const char *story_copy_fault(
 	if (why)
 		return why;
 	rows = snapshot_table(r, s, 6, &len, &stride);
-	if (!rows || stride != 144)
+	if (!rows || stride != 152)
 		return "no names";
 	for (i = 0; i < len; i++)
 		used += reader_word(rows, i * stride) != 0;
@@ -213,15 +214,15 @@ static inline const char *story_objects_fault(
 {
 	uint64_t len, stride, i, w, used = 0, sum = 0, size;
 	const uint8_t *health = snapshot_table(r, s, 1, &len, &stride);
-	static const uint8_t times[] = { 0, 2, 3, 4, 5, 1, 6, 7, 8, 9 };
+	static const uint8_t times[] = { 0, 2, 10, 3, 4, 5, 1, 6, 7, 8, 9 };
 
 	for (i = 0; i < s->objects_len; i++) {
-		const uint64_t *row = &s->rows[i * 10];
+		const uint64_t *row = &s->rows[i * READER_ROW_WORDS];
 
 		if (s->consistent && row[0] % 2)
 			return "an odd row in a cut";
-		size = row[5];
-		for (w = 1; w < 10; w++)
+		size = row[6];
+		for (w = 1; w < READER_ROW_WORDS; w++)
 			if (row[w] != size * times[w])
 				return "a torn row";
 		used += row[1] != 0;

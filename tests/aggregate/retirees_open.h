@@ -73,7 +73,7 @@ static inline void restart(void)
 struct flows {
 	uint64_t words[TTMEM_FIGURES][4];
 	uint64_t dispatches[3];
-	uint64_t failures[5];
+	uint64_t failures[6];
 };
 
 static inline struct flows flows_now(void)
@@ -94,7 +94,7 @@ static inline struct flows flows_now(void)
 		}
 		for (i = 0; i < 3; i++)
 			sum.dispatches[i] += chip->total.dispatches[i];
-		for (i = 0; i < 5; i++)
+		for (i = 0; i < 6; i++)
 			sum.failures[i] += chip->total.failures[i];
 	}
 	return sum;
@@ -107,6 +107,7 @@ static inline void flows_are(const struct flows *expected)
 	TEST_ASSERT_EQUAL_MEMORY(expected, &found, sizeof(found));
 }
 
+/* Parts of objects: an object counts on each of its devices. */
 static inline uint64_t orphans(void)
 {
 	const struct ttm_chip *chip;
@@ -185,6 +186,7 @@ static inline void commit(struct ttm_retired *file, uint32_t number,
 
 		entry.shares[i].facts.known = TTM_FACT_PCI_ADDRESS;
 		entry.shares[i].facts.pci_address = (number + i) % 3;
+		row->entry = i;
 		row->headroom = TTM_HEADROOM_UNKNOWN;
 		row->dispatches[i] = number;
 		row->failures[i] = number * 3;
@@ -195,10 +197,14 @@ static inline void commit(struct ttm_retired *file, uint32_t number,
 			row->figures[figure].free_bytes = number * 13ull;
 		}
 	}
-	entry.shares[0].row.figures[0].orphaned_objects = survivors;
-	entry.shares[0].row.figures[0].orphaned_bytes = survivors * 100;
+	/* Each is on both devices. */
+	for (i = 0; i < 2; i++) {
+		entry.shares[i].row.figures[0].orphaned_objects = survivors;
+		entry.shares[i].row.figures[0].orphaned_bytes = survivors * 100;
+	}
+	entry.process->objects = survivors;
 	for (i = 0; i < survivors; i++)
-		entry.objects[i].share = 1;
+		entry.objects[i].members = 3;
 	TEST_ASSERT_EQUAL_INT(0, ttm_retired_commit(file, &entry));
 	ttm_retired_entry_free(&entry);
 }

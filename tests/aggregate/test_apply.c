@@ -8,8 +8,7 @@ static struct ttm_model model;
 
 void setUp(void)
 {
-	ttm_model_init(&model);
-	TEST_ASSERT_EQUAL_INT(0, ttm_model_reserve(&model, 1));
+	model_begin(&model);
 }
 
 void tearDown(void)
@@ -23,7 +22,7 @@ static struct ttm_item buffer(uint64_t generation, uint64_t id, uint64_t bytes)
 	struct ttm_item item = model_item(generation, true);
 
 	item.id = id;
-	item.size = bytes;
+	item.w4 = TTM_W4(bytes / 2, 1);
 	item.bytes = bytes;
 	return item;
 }
@@ -94,7 +93,7 @@ static void test_applying_replaces_a_live_object(void)
 	struct ttm_item cb = buffer(5, 9, 8);
 
 	apply(buffer(2, 1, 100), false);
-	cb.device = 3;
+	cb.place = 8;
 	cb.figure = TTMEM_FIGURE_CB;
 	TEST_ASSERT_TRUE(apply(cb, false));
 	TEST_ASSERT_EQUAL_UINT64(0, dram()->objects);
@@ -114,13 +113,13 @@ static void test_what_is_scanned_again_unchanged_is_no_news(void)
 	apply(buffer(2, 1, 100), true);
 	TEST_ASSERT_EQUAL_UINT32(1, model.changed_len);
 	model.changed_len = 0;
-	ttm_model_place(&model, 5)->state &= ~(uint32_t)TTM_PLACE_QUEUED;
+	ttm_model_mirror(&model, 5)->state &= ~(uint32_t)TTM_MIRROR_QUEUED;
 	model.round += 9;
 	/* Its row stays, and it is no younger than it was. */
 	TEST_ASSERT_FALSE(apply(buffer(2, 1, 100), true));
 	TEST_ASSERT_EQUAL_UINT32(0, model.changed_len);
 	TEST_ASSERT_EQUAL_UINT32(
-		0, ttm_model_place(&model, 5)->state / TTM_PLACE_ROUND);
+		0, ttm_model_mirror(&model, 5)->state / TTM_MIRROR_ROUND);
 	TEST_ASSERT_FALSE(apply(buffer(2, 1, 100), false));
 	TEST_ASSERT_EQUAL_UINT32(0, model.changed_len);
 	/* By now a record has told: a scan tells nothing more. */
@@ -138,50 +137,185 @@ static void test_the_queue_has_each_slot_once(void)
 	TEST_ASSERT_TRUE(model.shares[0].changed);
 }
 
-/* -- epochs ------------------------------------------------------------------ */
+/* -- closes ------------------------------------------------------------------ */
 
-static void test_an_epoch_orphans_what_is_of_another(void)
+static void test_a_close_orphans_what_was_allocated_before(void)
 {
 	struct ttm_item item = buffer(2, 1, 100);
 
 	item.figure = TTMEM_FIGURE_L1;
 	apply(item, false);
 	model.shares[0].l1_moved = false;
-	ttm_apply_epoch(&model, 0, 1);
+	model_close(&model, 0, 1);
 	model_check(&model);
 	TEST_ASSERT_EQUAL_UINT64(
 		0, model.shares[0].live[TTMEM_FIGURE_L1].bytes);
 	TEST_ASSERT_EQUAL_UINT64(
 		100, model.shares[0].orphaned[TTMEM_FIGURE_L1].bytes);
+	TEST_ASSERT_EQUAL_UINT64(0, model.shares[0].requested[TTMEM_FIGURE_L1]);
 	TEST_ASSERT_TRUE(model.shares[0].l1_moved);
 	TEST_ASSERT_EQUAL_UINT64(1, model.live_objects);
-	ttm_apply_epoch(&model, 0, 0);
+}
+
+/* The era moves first, then the count. */
+static void test_a_close_that_is_not_complete_orphans(void)
+{
+	uint32_t epochs[TTM_MODEL_DEVICES] = { 1 };
+
+	apply(buffer(2, 1, 100), false);
+	ttm_apply_closes(&model, 0, epochs);
 	model_check(&model);
-	TEST_ASSERT_EQUAL_UINT64(
-		100, model.shares[0].live[TTMEM_FIGURE_L1].bytes);
+	TEST_ASSERT_EQUAL_UINT64(0, dram()->objects);
+	ttm_apply_closes(&model, 1, epochs);
+	model_check(&model);
+	TEST_ASSERT_EQUAL_UINT64(0, dram()->objects);
 }
 
 static void test_an_orphan_may_be_freed(void)
 {
 	apply(buffer(2, 1, 100), false);
-	ttm_apply_epoch(&model, 0, 9);
+	model_close(&model, 0, 9);
 	TEST_ASSERT_TRUE(apply(model_item(3, false), false));
 	TEST_ASSERT_EQUAL_UINT64(
 		0, model.shares[0].orphaned[TTMEM_FIGURE_DRAM].objects);
 	TEST_ASSERT_EQUAL_UINT64(0, model.live_objects);
 }
 
-/* The record of an allocation may come before the device is looked at. */
-static void test_an_object_of_a_later_epoch_becomes_live_with_it(void)
+/* The record of an allocation may come before the close is looked at. */
+static void test_an_object_that_is_ahead_of_the_closes_is_live(void)
 {
 	struct ttm_item item = buffer(2, 1, 100);
 
-	item.epoch = 1;
+	item.stamp = 1;
 	apply(item, false);
-	TEST_ASSERT_EQUAL_UINT64(0, dram()->objects);
-	ttm_apply_epoch(&model, 0, 1);
-	model_check(&model);
 	TEST_ASSERT_EQUAL_UINT64(100, dram()->bytes);
+	TEST_ASSERT_TRUE(model.ahead);
+	model_close(&model, 0, 1);
+	model_check(&model);
+	TEST_ASSERT_FALSE(model.ahead);
+	TEST_ASSERT_EQUAL_UINT64(100, dram()->bytes);
+	model_close(&model, 0, 2);
+	model_check(&model);
+	TEST_ASSERT_EQUAL_UINT64(0, dram()->bytes);
+}
+
+/* An object of 40,000 closes ago looks as if it were ahead: it is not. */
+static void test_a_very_old_object_is_told_from_one_that_is_ahead(void)
+{
+	struct ttm_item item = buffer(2, 1, 100);
+
+	model_close(&model, 0, 39000);
+	model_close(&model, 1, 40000);
+	apply(item, true);
+	TEST_ASSERT_TRUE(model.ahead);
+	TEST_ASSERT_EQUAL_UINT64(100, dram()->bytes);
+	ttm_apply_closes(&model, model.closes, model.epochs);
+	model_check(&model);
+	TEST_ASSERT_EQUAL_UINT64(0, dram()->bytes);
+	TEST_ASSERT_FALSE(model.ahead);
+}
+
+/* -- places ------------------------------------------------------------------- */
+
+static const struct ttm_tally *dram_of(unsigned device)
+{
+	return &model.shares[device].live[TTMEM_FIGURE_DRAM];
+}
+
+static struct ttm_item mesh_buffer(uint64_t generation, uint16_t place)
+{
+	struct ttm_item item = buffer(generation, 1, 100);
+
+	item.place = place;
+	item.w4 = TTM_W4(60, 7);
+	return item;
+}
+
+static void test_an_object_is_counted_on_each_of_its_devices(void)
+{
+	unsigned device;
+
+	apply(mesh_buffer(2, 7), false);
+	for (device = 0; device < 3; device++) {
+		TEST_ASSERT_EQUAL_UINT64(100, dram_of(device)->bytes);
+		TEST_ASSERT_EQUAL_UINT64(1, dram_of(device)->objects);
+		TEST_ASSERT_EQUAL_UINT64(
+			60, model.shares[device].requested[TTMEM_FIGURE_DRAM]);
+		TEST_ASSERT_TRUE(model.shares[device].changed);
+	}
+	TEST_ASSERT_EQUAL_UINT64(0, dram_of(3)->objects);
+	TEST_ASSERT_FALSE(model.shares[3].changed);
+	TEST_ASSERT_EQUAL_UINT64(1, model.live_objects);
+	apply(model_item(3, false), false);
+	for (device = 0; device < 3; device++)
+		TEST_ASSERT_EQUAL_UINT64(0, dram_of(device)->objects);
+}
+
+static void test_closing_a_device_orphans_the_part_there(void)
+{
+	const struct ttm_tally
+		*orphaned = &model.shares[1].orphaned[TTMEM_FIGURE_DRAM];
+
+	apply(mesh_buffer(2, 7), false);
+	model_close(&model, 1, 1);
+	model_check(&model);
+	TEST_ASSERT_EQUAL_UINT64(100, dram_of(0)->bytes);
+	TEST_ASSERT_EQUAL_UINT64(0, dram_of(1)->bytes);
+	TEST_ASSERT_EQUAL_UINT64(100, orphaned->bytes);
+	TEST_ASSERT_EQUAL_UINT64(100, dram_of(2)->bytes);
+	TEST_ASSERT_FALSE(
+		ttm_model_is_left(&model, ttm_model_mirror(&model, 5)));
+	model_close(&model, 0, 2);
+	model_close(&model, 2, 3);
+	TEST_ASSERT_TRUE(
+		ttm_model_is_left(&model, ttm_model_mirror(&model, 5)));
+	model_check(&model);
+	apply(model_item(3, false), false);
+	TEST_ASSERT_EQUAL_UINT64(0, orphaned->objects);
+}
+
+static void test_a_shrink_frees_the_parts_that_left(void)
+{
+	apply(mesh_buffer(2, 7), false);
+	TEST_ASSERT_TRUE(apply(mesh_buffer(3, 5), false));
+	TEST_ASSERT_EQUAL_UINT64(100, dram_of(0)->bytes);
+	TEST_ASSERT_EQUAL_UINT64(0, dram_of(1)->bytes);
+	TEST_ASSERT_EQUAL_UINT64(100, dram_of(2)->bytes);
+	TEST_ASSERT_EQUAL_UINT64(1, model.live_objects);
+	/* The record of the allocation comes late. */
+	TEST_ASSERT_FALSE(apply(mesh_buffer(2, 7), false));
+	TEST_ASSERT_TRUE(apply(mesh_buffer(4, 1), true));
+	TEST_ASSERT_EQUAL_UINT64(0, dram_of(2)->bytes);
+	TEST_ASSERT_TRUE(apply(model_item(5, false), false));
+	TEST_ASSERT_EQUAL_UINT64(0, dram_of(0)->objects);
+}
+
+static void test_an_object_that_shrinks_gets_no_younger(void)
+{
+	model.round = 4;
+	apply(mesh_buffer(2, 7), false);
+	model.round = 9;
+	apply(mesh_buffer(3, 5), false);
+	TEST_ASSERT_EQUAL_UINT32(
+		4, ttm_model_mirror(&model, 5)->state / TTM_MIRROR_ROUND);
+	apply(model_item(4, false), false);
+	apply(mesh_buffer(6, 7), false);
+	TEST_ASSERT_EQUAL_UINT32(
+		9, ttm_model_mirror(&model, 5)->state / TTM_MIRROR_ROUND);
+}
+
+static void test_a_place_is_taken_once(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, ttm_model_place_add(&model, 7, 1));
+	TEST_ASSERT_EQUAL_HEX64(7, ttm_model_members(&model, 7));
+	TEST_ASSERT_EQUAL_HEX64(0, ttm_model_members(&model, 0));
+	TEST_ASSERT_EQUAL_HEX64(
+		0, ttm_model_members(&model, TTM_PLACES_MAX - 1));
+	TEST_ASSERT_EQUAL_INT(
+		0, ttm_model_place_add(&model, TTM_PLACES_MAX - 1, 1ull << 63));
+	TEST_ASSERT_EQUAL_HEX64(
+		1ull << 63, ttm_model_members(&model, TTM_PLACES_MAX - 1));
+	model_check(&model);
 }
 
 /* -- any order --------------------------------------------------------------- */
@@ -210,13 +344,12 @@ static struct ttm_item item_random(uint64_t *random, uint64_t generation)
 	uint64_t bits = model_random(random);
 
 	item.id = bits & 0xff;
-	item.device = bits >> 8 & 3;
+	item.place = (uint16_t)(1 + (bits >> 8 & 0xff) % (MODEL_PLACES - 1));
 	item.figure = (uint8_t)((bits >> 16 & 0xff) % TTMEM_FIGURES);
 	item.flags = bits >> 24 & 7;
-	item.epoch = bits >> 32 & 3;
+	item.stamp = bits >> 32 & 7;
 	item.bytes = bits >> 40;
-	item.size = item.bytes;
-	item.turn = 0;
+	item.w4 = TTM_W4(item.bytes / 3, item.place);
 	return item;
 }
 
@@ -228,10 +361,17 @@ static void story_write(struct story *story)
 	struct ttm_item *item = &story->truth[slot];
 	struct told *told = &story->lanes[lane][story->written[lane]];
 
-	if (ttm_item_is_live(item))
+	uint64_t what = model_random(&story->random);
+	unsigned less = item->place & (unsigned)(what >> 8 & 15);
+
+	if (ttm_item_is_live(item) && less && less != item->place && what & 1) {
+		item->word += TTM_ITEM_WORD(1, false);
+		item->place = (uint16_t)less;
+	} else if (ttm_item_is_live(item)) {
 		*item = model_item((item->word >> 1) + 1, false);
-	else
+	} else {
 		*item = item_random(&story->random, (item->word >> 1) + 2);
+	}
 	told->slot = slot;
 	told->item = *item;
 	story->written[lane]++;
@@ -287,7 +427,7 @@ static void story_end_check(const struct story *story)
 
 	model_check(&model);
 	for (slot = 0; slot < SLOTS; slot++) {
-		const struct ttm_item *item = &ttm_model_place(&model, slot)
+		const struct ttm_item *item = &ttm_model_mirror(&model, slot)
 						       ->item;
 
 		TEST_ASSERT_EQUAL_HEX64(story->truth[slot].word, item->word);
@@ -313,8 +453,7 @@ static void story_run(uint64_t seed, bool scans, bool losses)
 		if (scans && what == 6)
 			story_scan(&story);
 		if (what == 7)
-			ttm_apply_epoch(
-				&model, i & 3, model_random(&story.random) & 3);
+			model_close(&model, i & 3, (uint32_t)model.closes + 1);
 		model.round += what == 8;
 	}
 	for (lane = 0; lane < LANES; lane++)
@@ -398,7 +537,7 @@ static void test_a_million_operations_leave_no_drift(void)
 	for (i = 0; i < n; i++) {
 		uint64_t bits = model_random(&random);
 		uint32_t slot = bits % slots;
-		uint64_t generation = ttm_model_place(&model, slot)
+		uint64_t generation = ttm_model_mirror(&model, slot)
 					      ->item.word >>
 			1;
 		struct ttm_item item = bits >> 40 & 1 ?
@@ -407,7 +546,8 @@ static void test_a_million_operations_leave_no_drift(void)
 
 		ttm_apply(&model, slot, &item, bits >> 44 & 1);
 		if (bits >> 50 == 0)
-			ttm_apply_epoch(&model, bits >> 32 & 3, bits >> 34 & 3);
+			model_close(&model, bits >> 32 & 3,
+				(uint32_t)model.closes + (bits >> 34 & 1));
 		if (i % (n / 8 + 1) == 0)
 			model_check(&model);
 	}
@@ -433,9 +573,16 @@ int main(void)
 	RUN_TEST(test_the_first_generation_there_is_may_be_live);
 	RUN_TEST(test_what_is_scanned_again_unchanged_is_no_news);
 	RUN_TEST(test_the_queue_has_each_slot_once);
-	RUN_TEST(test_an_epoch_orphans_what_is_of_another);
+	RUN_TEST(test_a_close_orphans_what_was_allocated_before);
+	RUN_TEST(test_a_close_that_is_not_complete_orphans);
 	RUN_TEST(test_an_orphan_may_be_freed);
-	RUN_TEST(test_an_object_of_a_later_epoch_becomes_live_with_it);
+	RUN_TEST(test_an_object_that_is_ahead_of_the_closes_is_live);
+	RUN_TEST(test_a_very_old_object_is_told_from_one_that_is_ahead);
+	RUN_TEST(test_an_object_is_counted_on_each_of_its_devices);
+	RUN_TEST(test_closing_a_device_orphans_the_part_there);
+	RUN_TEST(test_a_shrink_frees_the_parts_that_left);
+	RUN_TEST(test_an_object_that_shrinks_gets_no_younger);
+	RUN_TEST(test_a_place_is_taken_once);
 	RUN_TEST(test_the_order_across_lanes_does_not_matter);
 	RUN_TEST(test_what_was_lost_comes_back_with_a_scan);
 	RUN_TEST(test_every_order_of_a_slots_life_ends_the_same);

@@ -128,10 +128,13 @@ static void test_a_new_peak_begins_with_a_reset_and_a_close(void)
 
 static void test_anomalies_and_failures_are_counted(void)
 {
+	struct ttmem_failure failure;
+
 	drained_open(&drained, (buffers(0, 1), test_segment_path()));
 	ttmem_free(0, TTMEM_DRAM, 77);
 	ttmem_alloc(0, TTMEM_DRAM, 0, 0, 9);
-	ttmem_alloc_failed(0, TTMEM_L1, 100, 10);
+	ttmem_failure_init(&failure, 0, TTMEM_L1);
+	ttmem_alloc_failed(&failure);
 	drained_round(&drained);
 	TEST_ASSERT_EQUAL_INT(0, ttm_drain_counters(drained.process));
 	TEST_ASSERT_EQUAL_UINT64(
@@ -313,7 +316,7 @@ static void slot_free_silently(int fd, uint32_t slot)
 	uint64_t w0 = drained_peek(fd, off);
 
 	TEST_ASSERT_EQUAL_UINT(TTM_SLOT_LIVE, TTM_W0_STATE(w0));
-	drained_poke(fd, off, TTM_W0(TTM_W0_GENERATION(w0) + 1, TTM_SLOT_FREE));
+	drained_poke(fd, off, TTM_W0_FREE(w0));
 }
 
 static uint32_t slot_of(int fd, uint64_t id)
@@ -342,8 +345,7 @@ static void test_a_noop_makes_it_look_at_the_slots(void)
 	TEST_ASSERT_EQUAL_UINT64(10, drained.process->model.live_objects);
 	tail = drained_peek(fd, TTM_LANES_OFF + 8);
 	drained_poke(fd, lane + tail * 64 + 8,
-		TTM_W1(TTM_SLOT_NONE, 0, 0, TTM_FIGURE_NONE, TTM_FLAG_NO_DEVICE,
-			TTM_RECORD_NOOP));
+		TTM_W1(TTM_SLOT_NONE, 0, TTM_FIGURE_NONE, 0, TTM_RECORD_NOOP));
 	drained_poke(fd, TTM_LANES_OFF, tail + 1);
 	drained_poke(fd, TTM_LANES_OFF + 8, tail + 1);
 	TEST_ASSERT_EQUAL_INT(1, drained_round(&drained));
@@ -362,7 +364,7 @@ static void test_the_last_round_takes_the_slots_as_they_are(void)
 	drained_open_fd(&drained, fd);
 	drained_round(&drained);
 	/* An older generation, and still what is there. */
-	drained_poke(fd, off, TTM_W0(1, TTM_SLOT_WRITING));
+	drained_poke(fd, off, TTM_W0(1, 1, TTM_SLOT_WRITING));
 	TEST_ASSERT_TRUE(drained_last(&drained) >= 0);
 	TEST_ASSERT_EQUAL_UINT64(9, drained.process->model.live_objects);
 	model_check(&drained.process->model);
@@ -399,7 +401,7 @@ static void test_slots_that_were_given_back_are_free(void)
 	model_check(&drained.process->model);
 	for (i = TTM_SLOTS_PER_EXTENT; i < 2 * TTM_SLOTS_PER_EXTENT; i++)
 		TEST_ASSERT_FALSE(ttm_item_is_live(
-			&ttm_model_place(&drained.process->model, i)->item));
+			&ttm_model_mirror(&drained.process->model, i)->item));
 }
 
 /* Killed between the new object and the end of the old one. */
@@ -452,7 +454,7 @@ static void test_a_record_that_fails_is_the_next_one_to_be_taken(void)
 	off = drained_extent(drained.attached.fd, TTM_EXTENT_LANE, 0) +
 		10 * sizeof(struct ttm_words) + sizeof(uint64_t);
 	w1 = drained_peek(drained.attached.fd, off);
-	drained_poke(drained.attached.fd, off, w1 | (0xfull << 46));
+	drained_poke(drained.attached.fd, off, w1 | (0xfull << 40));
 	drained_refuses(&drained,
 		ttm_drain(drained.process, 1, &watcher, &drained.stats));
 	TEST_ASSERT_EQUAL_UINT64(10, count);

@@ -42,6 +42,7 @@ void setUp(void)
 	header.devices_off = TTM_DEVICES_OFF;
 	header.failures_off = TTM_FAILURES_OFF;
 	header.marks_off = TTM_MARKS_OFF;
+	header.places_off = TTM_PLACES_OFF;
 	header.extents_off = TTM_EXTENTS_OFF;
 	file_size = TTM_EXTENTS_OFF + 4 * TTM_EXTENT_SIZE;
 	header_seal();
@@ -123,8 +124,8 @@ static void test_wrong_format(void)
 {
 	header.magic++;
 	refuses("it is no segment (magic)");
-	header.version = 2;
-	refuses("version is 2");
+	header.version = 1;
+	refuses("version is 1");
 	header.header_size = 8;
 	refuses("header size is 8");
 	header.signature++;
@@ -164,6 +165,8 @@ static void test_wrong_offsets(void)
 	refuses("failures offset is 2");
 	header.marks_off = 3;
 	refuses("marks offset is 3");
+	header.places_off = 5;
+	refuses("places offset is 5");
 	header.extents_off = 4;
 	refuses("extents offset is 4");
 }
@@ -171,10 +174,10 @@ static void test_wrong_offsets(void)
 static void test_wrong_sizes(void)
 {
 	file_size = TTM_EXTENTS_OFF - 1;
-	refuses("file size is 196607");
+	refuses("file size is 327679");
 	file_size++;
 	file_size = TTM_EXTENTS_OFF + 4 * TTM_EXTENT_SIZE + 1;
-	refuses("file size is 720897");
+	refuses("file size is 851969");
 	file_size = UINT64_MAX;
 	refuses("file size is 18446744073709551615");
 }

@@ -16,8 +16,12 @@ static int bad = -1;
 
 static void record(void)
 {
+	const struct ttmem_core_range range = { 0, 0, 3, 1 };
+	const uint32_t devices[] = { 0, 1 };
+	struct ttmem_failure failure;
 	struct ttmem_device_info info;
 	unsigned kind;
+	uint32_t mesh;
 
 	ttmem_device_info_init(&info, 0);
 	info.chip_id = 17;
@@ -31,8 +35,14 @@ static void record(void)
 	ttmem_cb_alloc(0, 5, 1, 1000, 256, 8, 0);
 	ttmem_kernel_load(0, 5, TTMEM_KERNEL_FABRIC, 500, 4, 0);
 	ttmem_alloc(1, TTMEM_L1, 8, 0, 100);
+	mesh = ttmem_mesh_open(devices, 2);
+	ttmem_alloc(mesh, TTMEM_DRAM, 20, 0, 100);
+	ttmem_alloc(mesh, TTMEM_DRAM, 21, 0, 100);
+	ttmem_free(1, TTMEM_DRAM, 21);
+	ttmem_cb_alloc(mesh, 6, 1, 1000, 256, ttmem_core_set(&range, 1), 0);
 	ttmem_device_close(1);
-	ttmem_alloc_failed(0, TTMEM_L1, 100, 10);
+	ttmem_failure_init(&failure, 0, TTMEM_L1);
+	ttmem_alloc_failed(&failure);
 	ttmem_mark("mark");
 	ttmem_scope_pop();
 }
@@ -203,7 +213,7 @@ static void test_device_entries(void)
 
 static void test_failures_and_marks(void)
 {
-	words_try(TTM_FAILURES_OFF, 64);
+	words_try(TTM_FAILURES_OFF, 0x70);
 	words_try(TTM_MARKS_OFF, 0x100);
 }
 
@@ -233,6 +243,16 @@ static void test_counter_blocks(void)
 	words_try(blocks + 2048, 0x40);
 }
 
+static void test_places(void)
+{
+	words_try(TTM_PLACES_OFF, 5 * 8);
+}
+
+static void test_core_sets(void)
+{
+	words_try(drained_extent(bad, TTM_EXTENT_CORE_SETS, 0), 0x80);
+}
+
 static void test_names(void)
 {
 	words_try(drained_extent(bad, TTM_EXTENT_NAMES, 0), 0x18);
@@ -249,6 +269,8 @@ int main(void)
 	RUN_TEST(test_records);
 	RUN_TEST(test_slots);
 	RUN_TEST(test_counter_blocks);
+	RUN_TEST(test_places);
+	RUN_TEST(test_core_sets);
 	RUN_TEST(test_names);
 	return UNITY_END();
 }

@@ -208,7 +208,7 @@ static void test_what_is_expected_needs_no_further_file(void)
 
 static void test_a_row_given_back_is_not_used_before_the_publication(void)
 {
-	struct ttm_object_row row = { .share = 1 };
+	struct ttm_object_row row = { .process = 1 };
 	ttm_object_ref a, b, c;
 
 	a = ttm_objects_add(story.publisher, &row);
@@ -416,7 +416,7 @@ static void test_a_directory_with_the_name_is_an_error_that_can_pass(void)
 /* A file that cannot be shown must not have eaten what the old one lacks. */
 static void test_nothing_is_lost_when_a_new_file_cannot_be_shown(void)
 {
-	struct ttm_object_row row = { .share = 2 };
+	struct ttm_object_row row = { .process = 2 };
 	char aside[160];
 	ttm_object_ref refs[3000];
 	unsigned i;

@@ -176,7 +176,7 @@ static void sequences_check(const struct reader *r, uint64_t published)
 	uint64_t active = reader_load(r, READER_ACTIVE), i, odd = 0;
 
 	for (i = 0; i < r->objects_capacity; i++)
-		odd += reader_load(r, r->objects_off + i * 80) % 2;
+		odd += reader_load(r, r->objects_off + i * READER_ROW) % 2;
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(
 		same && in_row, odd, progress->killed_at);
 	TEST_ASSERT_EQUAL_UINT64_MESSAGE(same && in_copy,

@@ -4,6 +4,8 @@
 
 static void everything(void)
 {
+	struct ttmem_failure failure;
+
 	ttmem_scope_push("matmul", 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 1000);
 	ttmem_alloc(0, TTMEM_L1, 2, 0, 100);
@@ -11,7 +13,10 @@ static void everything(void)
 	ttmem_cb_alloc(0, 5, 2, 0x2000, 256, 8, 0);
 	ttmem_kernel_load(1, 5, TTMEM_KERNEL_APPLICATION, 50, 2, 0);
 	ttmem_kernel_load(1, 5, TTMEM_KERNEL_APPLICATION, 50, 2, 0);
-	ttmem_alloc_failed(0, TTMEM_L1, 99, 9);
+	ttmem_failure_init(&failure, 0, TTMEM_L1);
+	failure.bytes = 99;
+	failure.largest_free_per_bank = 9;
+	ttmem_alloc_failed(&failure);
 	ttmem_mark("here");
 	ttmem_scope_pop();
 }

@@ -11,12 +11,12 @@ static void test_dropping_the_oldest_keeps_the_sums(void)
 	TEST_ASSERT_EQUAL_INT(0, retirees_open());
 	flows = flows_now();
 	TEST_ASSERT_EQUAL_UINT64(2400, described().retired);
-	TEST_ASSERT_EQUAL_UINT64(480, orphans());
+	TEST_ASSERT_EQUAL_UINT64(960, orphans());
 	TEST_ASSERT_EQUAL_INT(0, ttm_retirees_trim(retirees, &output));
 	flows_are(&flows);
 	TEST_ASSERT_EQUAL_UINT64(1024 + 240, described().retired);
 	/* None of those that left something. */
-	TEST_ASSERT_EQUAL_UINT64(480, orphans());
+	TEST_ASSERT_EQUAL_UINT64(960, orphans());
 	TEST_ASSERT_EQUAL_UINT64(0, described().dropped_processes);
 	TEST_ASSERT_FALSE(ttm_retirees_has(retirees, (const uint8_t *)uuid));
 	uuid[0] = 2399;
@@ -75,7 +75,7 @@ static void test_those_that_left_nothing_are_dropped_first(void)
 	ttm_retired_close(&file);
 	TEST_ASSERT_EQUAL_INT(0, retirees_open());
 	TEST_ASSERT_EQUAL_INT(0, ttm_retirees_trim(retirees, &output));
-	TEST_ASSERT_EQUAL_UINT64(6, orphans());
+	TEST_ASSERT_EQUAL_UINT64(12, orphans());
 	TEST_ASSERT_EQUAL_UINT64(0, described().dropped_processes);
 	TEST_ASSERT_TRUE(described().retired < 60);
 	TEST_ASSERT_TRUE(described().retired > 40);
@@ -99,8 +99,8 @@ static void test_what_was_left_is_counted_when_it_is_dropped(void)
 		TEST_ASSERT_EQUAL_UINT64(3072, described().retired);
 		TEST_ASSERT_EQUAL_UINT64(1028, described().dropped_processes);
 		TEST_ASSERT_EQUAL_UINT64(2056, described().dropped_objects);
-		TEST_ASSERT_EQUAL_UINT64(205600, described().dropped_bytes);
-		TEST_ASSERT_EQUAL_UINT64(6144, orphans());
+		TEST_ASSERT_EQUAL_UINT64(411200, described().dropped_bytes);
+		TEST_ASSERT_EQUAL_UINT64(12288, orphans());
 		restart();
 	}
 }

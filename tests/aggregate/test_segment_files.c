@@ -6,7 +6,6 @@
 #include "aggregate/watching.h"
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "shm/checksum.h"
@@ -56,6 +55,7 @@ static void header_fill(struct ttm_header *header, uint32_t pid, uint64_t start)
 	sealed->devices_off = TTM_DEVICES_OFF;
 	sealed->failures_off = TTM_FAILURES_OFF;
 	sealed->marks_off = TTM_MARKS_OFF;
+	sealed->places_off = TTM_PLACES_OFF;
 	sealed->extents_off = TTM_EXTENTS_OFF;
 	sealed->checksum = ttm_checksum(
 		sealed, offsetof(struct ttm_header_const, checksum));
@@ -114,38 +114,6 @@ static void quarantines(const char *reason)
 	TEST_ASSERT_NOT_NULL(attached);
 	TEST_ASSERT_EQUAL_STRING(reason, attached->reason);
 	TEST_ASSERT_EQUAL_UINT64(TTM_FATE_UNKNOWN, watching_fate(attached));
-}
-
-/* -- a process that ends at this moment -------------------------------------------- */
-
-/* It gives back an extent each time that somebody has read which ones there are. */
-static int giving_fd = -1;
-static uint32_t giving_next;
-
-ssize_t giving_pread(int fd, void *bytes, size_t size, off_t off) __asm__(
-	"pread64");
-
-static void extent_give_back(int fd, uint32_t extent)
-{
-	uint32_t word = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
-	off_t at = (off_t)(TTM_DIRECTORY_OFF + 4 * extent);
-
-	if (pwrite(fd, &word, sizeof(word), at) != sizeof(word))
-		abort();
-	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		    (off_t)TTM_EXTENTS_OFF + extent * (off_t)TTM_EXTENT_SIZE,
-		    TTM_EXTENT_SIZE) < 0)
-		abort();
-}
-
-ssize_t giving_pread(int fd, void *bytes, size_t size, off_t off)
-{
-	ssize_t n = syscall(SYS_pread64, fd, bytes, size, off);
-	off_t end = (off_t)(TTM_DIRECTORY_OFF + 4 * TTM_EXTENTS_MAX);
-
-	if (giving_fd >= 0 && giving_next && off + n == end)
-		extent_give_back(giving_fd, --giving_next);
-	return n;
 }
 
 /* -- tests -------------------------------------------------------------------- */
@@ -279,19 +247,6 @@ static void test_sizes_that_no_segment_has_are_refused(void)
 	refuses(3);
 }
 
-static void test_a_file_of_holes_is_refused(void)
-{
-	char path[300];
-	int fd;
-
-	name_make(path, sizeof(path), PID);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	TEST_ASSERT_TRUE(fd >= 0);
-	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 1 << 20));
-	close(fd);
-	refuses(1);
-}
-
 static void test_long_names_are_refused(void)
 {
 	char path[300], longer[400];
@@ -302,7 +257,8 @@ static void test_long_names_are_refused(void)
 	refuses(1);
 }
 
-static void test_extents_in_use_must_be_allocated(void)
+/* Pages are allocated as they are needed: a page without any is zeros. */
+static void test_a_sparse_segment_is_attached(void)
 {
 	uint32_t word = TTM_EXTENT_WORD(TTM_EXTENT_SLOTS, 0);
 	char path[300];
@@ -312,22 +268,9 @@ static void test_extents_in_use_must_be_allocated(void)
 		0, ftruncate(fd, TTM_EXTENTS_OFF + 2 * TTM_EXTENT_SIZE));
 	TEST_ASSERT_EQUAL_INT(
 		4, pwrite(fd, &word, sizeof(word), TTM_DIRECTORY_OFF + 4));
-	close(fd);
-	quarantines("extents in use are not allocated");
-}
-
-static void test_extents_given_back_need_not_be(void)
-{
-	uint32_t words[2] = { TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0),
-		TTM_EXTENT_WORD(TTM_EXTENT_SLOTS, 0) };
-	char path[300];
-	int fd = segment_make(PID, path, sizeof(path));
-
 	TEST_ASSERT_EQUAL_INT(0,
-		fallocate(fd, 0, TTM_EXTENTS_OFF + TTM_EXTENT_SIZE,
-			TTM_EXTENT_SIZE));
-	TEST_ASSERT_EQUAL_INT(
-		8, pwrite(fd, words, sizeof(words), TTM_DIRECTORY_OFF));
+		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			TTM_LANES_OFF, TTM_EXTENTS_OFF - TTM_LANES_OFF));
 	close(fd);
 	watching_start(TTM_MODE_USER);
 	TEST_ASSERT_NOT_NULL(watching_find(PID));
@@ -429,30 +372,6 @@ static void test_lost_ones_are_read(void)
 	close(fd);
 }
 
-static void test_one_that_gives_back_its_lanes_is_attached(void)
-{
-	struct ttm_attached *attached;
-	uint32_t words[20], i;
-	char path[300];
-	int fd = segment_make(PID, path, sizeof(path));
-
-	for (i = 0; i < 20; i++)
-		words[i] = TTM_EXTENT_WORD(TTM_EXTENT_LANE, i);
-	TEST_ASSERT_EQUAL_INT(sizeof(words),
-		pwrite(fd, words, sizeof(words), TTM_DIRECTORY_OFF));
-	TEST_ASSERT_EQUAL_INT(
-		0, fallocate(fd, 0, 0, TTM_EXTENTS_OFF + 20 * TTM_EXTENT_SIZE));
-	giving_fd = fd;
-	giving_next = 20;
-	watching_start(TTM_MODE_USER);
-	giving_fd = -1;
-	attached = watching_find(PID);
-	TEST_ASSERT_NOT_NULL(attached);
-	TEST_ASSERT_TRUE(giving_next < 20);
-	TEST_ASSERT_EQUAL_STRING("", attached->reason);
-	close(fd);
-}
-
 int main(void)
 {
 	int failures;
@@ -468,11 +387,8 @@ int main(void)
 	RUN_TEST(test_what_others_may_write_is_refused);
 	RUN_TEST(test_what_is_somebody_elses_is_refused);
 	RUN_TEST(test_sizes_that_no_segment_has_are_refused);
-	RUN_TEST(test_a_file_of_holes_is_refused);
 	RUN_TEST(test_long_names_are_refused);
-	RUN_TEST(test_extents_in_use_must_be_allocated);
-	RUN_TEST(test_one_that_gives_back_its_lanes_is_attached);
-	RUN_TEST(test_extents_given_back_need_not_be);
+	RUN_TEST(test_a_sparse_segment_is_attached);
 	RUN_TEST(test_a_copy_under_another_name_is_quarantined);
 	RUN_TEST(test_a_broken_header_is_quarantined_until_it_has_no_name);
 	RUN_TEST(test_another_boot_is_dead);

@@ -59,6 +59,8 @@ RULES = (
     (r'(tests|bench)/', None),
 )
 NOT_PURE = ('stdio.h', 'time.h')
+# What they may see besides each other: words and their meaning, and memory.
+FOR_PURE = ('lib/aggregate/chunk.h', 'lib/shm/layout.h')
 # Where <...> and "..." are looked for after the file's own folder.
 SEARCHED = ('include', 'lib', 'tools', 'tests', '')
 
@@ -91,7 +93,8 @@ def kinds(name, by, known):
         found = {folder_of(path)}
         if path.startswith('include/ttmem/'):
             found.add('public')
-        if re.match(r'lib/aggregate/(apply|model)[^/]*$', path):
+        if path in FOR_PURE or re.match(
+                r'lib/aggregate/(apply|model)[^/]*$', path):
             found.add('pure')
         return found
     for kind, pattern in OTHERS:

@@ -67,6 +67,16 @@ def check_json_is_what_the_reader_sees(place):
                      [dumps.MIB, 5 * dumps.MIB, 7 * dumps.MIB])
 
 
+def chips_of(document, row):
+    """The chips of an object's place, each as its usage has it, too."""
+    place = document['places'][row['place']]
+    chips = [d['chip_id'] for d in document['devices']]
+    for device, usage in zip(place['devices'], place['usages']):
+        if usage is not None:
+            serve.expect('device', document['shares'][usage]['device'], device)
+    return ','.join('-' if d is None else chips[d] for d in place['devices'])
+
+
 def names(document):
     """All rows in terms that do not depend on their numbers."""
     chips = [d['chip_id'] for d in document['devices']]
@@ -77,14 +87,13 @@ def names(document):
         'shares': sorted((pids[s['process']], chips[s['device']])
                          for s in document['shares']),
         'objects': sorted(
-            (pids[o['process']], chips[o['device']], o['bytes'],
-             pids[document['shares'][o['share']]['process']],
-             chips[document['shares'][o['share']]['device']])
+            (pids[o['process']], chips_of(document, o), o['bytes'],
+             pids[document['places'][o['place']]['process']])
             for o in document['objects']),
         'marks': sorted((pids[m['process']], m['text'])
                         for m in document['marks']),
-        'failures': sorted((pids[f['process']], chips[f['device']], f['size'])
-                           for f in document['failures']),
+        'failures': sorted((pids[f['process']], chips_of(document, f),
+                            f['bytes']) for f in document['failures']),
         'histories': sorted({chips[h['device']]
                              for h in document['histories']}),
     }
@@ -96,10 +105,10 @@ def check_json_with_filters(place):
         'devices with one', len({h['device'] for h in dumps.document(place)[
             'histories']}), 3))
     mib = dumps.MIB
-    one_a = (one.pid, '0x1', mib, one.pid, '0x1')
-    one_b = (one.pid, '0x2', 2 * mib, one.pid, '0x2')
-    two_a = (two.pid, '0x3', 5 * mib, two.pid, '0x3')
-    two_b = (two.pid, '0x2', 7 * mib, two.pid, '0x2')
+    one_a = (one.pid, '0x1', mib, one.pid)
+    one_b = (one.pid, '0x2', 2 * mib, one.pid)
+    two_a = (two.pid, '0x3', 5 * mib, two.pid)
+    two_b = (two.pid, '0x2', 7 * mib, two.pid)
     wanted = {
         (): {'objects': sorted((one_a, one_b, two_a, two_b)),
              'chips': ['0x1', '0x2', '0x3']},
@@ -191,7 +200,8 @@ def check_csv(place):
     serve.expect('tables', len(tables_of(only)), 1)
     serve.expect('kinds', [k for k in tables_of(only)[0][0]
                            if k.endswith('_bytes')],
-                 ['dram_bytes', 'dram_peak_bytes', 'dram_orphaned_bytes'])
+                 ['dram_bytes', 'dram_requested_bytes', 'dram_peak_bytes',
+                  'dram_orphaned_bytes'])
     groups = tables_of(run(place, '--format', 'csv', '--table', 'objects',
                            '--group-by', 'scope', '--top', '1').stdout)[0]
     serve.expect('groups', [(g['scope'], g['kind'], int(g['bytes']),
@@ -308,7 +318,7 @@ def check_from(place):
     done = run(place, '--from', place.file('json', 'nonsense\n'), status=1)
     has(done.stderr, 'not a snapshot')
     done = run(place, '--from', place.file(
-        'json', json.dumps(dict(document, schema_version=2)) + '\n'), status=4)
+        'json', json.dumps(dict(document, schema_version=3)) + '\n'), status=4)
     has(done.stderr, 'another version')
     done = run(place, '--from', f'{place.files}/none', status=1)
     has(done.stderr, 'No such file')

@@ -27,7 +27,7 @@ def check_clean(place):
 
 
 def check_records(place):
-    """Grouped by class, kind, scope and size, the largest first."""
+    """Grouped by class, kind, scope, size and devices, the largest first."""
     place.serve()
     pid = left(place, LEAK)
     lines = gate(place, '--bytes', status=23).splitlines()
@@ -41,13 +41,16 @@ def check_records(place):
                  'in 3 objects (1 process, 1 device)')
     left(place, LEAK.replace('open 0 chip=1', 'open 0 chip=2'))
     has(gate(place, status=23), f'{2 * LEAKED} bytes leaked in 6 objects '
-        '(2 processes, 2 devices)', '4.00 MiB in 4 objects')
+        '(2 processes, 2 devices)', '2.00 MiB in 2 objects')
     found = verdict(place, status=23)
-    serve.expect('records', [(r['class'], r['kind'], r['scope'], r['size'],
-                              r['objects'], r['devices'], r['processes'])
-                             for r in found['leaks']],
-                 [('orphaned', 'dram', 'a.one', MIB, 4, 2, 2),
-                  ('orphaned', 'l1', 'b.two', 64 * KIB, 2, 2, 2)])
+    serve.expect('records', sorted((
+        r['class'], r['kind'], r['scope'], r['size'], r['objects'],
+        r['place'], r['part_of'], r['devices'], r['processes'])
+        for r in found['leaks']), [
+            ('orphaned', kind, scope, size, objects, place, None, 1, 1)
+            for kind, scope, size, objects in (
+                ('dram', 'a.one', MIB, 2), ('l1', 'b.two', 64 * KIB, 1))
+            for place in ('asic:1', 'asic:2')])
     # Filters choose what is checked.
     has(gate(place, '--pid', pid, status=23), f'{LEAKED} bytes')
     has(gate(place, '--scope', 'b.*', status=23), '131072 bytes leaked')
@@ -71,10 +74,10 @@ def check_names_where_it_is(place):
     for device in ('0', 'asic:1'):
         gate(place, '--device', device)
     second = left(place, 'open 4 chip=4\npush "x"\nalloc 4 dram 1 0 1M\n')
-    found = verdict(place, status=23)['leaks'][0]
-    serve.expect('where', (sorted(found['some_devices']),
-                           {p['pid'] for p in found['some_processes']}),
-                 (['3', '4'], {pid, second}))
+    serve.expect('where', sorted(
+        (r['some_devices'], r['some_processes'][0]['pid'])
+        for r in verdict(place, status=23)['leaks']),
+                 [(['3'], pid), (['4'], second)])
 
 
 def check_classes(place):
@@ -221,8 +224,15 @@ def check_baseline(place):
     left(place, 'open 0 chip=1\npush "new"\nalloc 0 l1 1 0 32K\n')
     has(gate(place, '--baseline', path, status=23),
         '32768 bytes leaked in 1 object', '; limit exceeded')
+    # Version 1 did not say on how many devices.
+    old = place.file('old', '# ttmem baseline 1\n'
+                     'orphaned dram 1048576 2 a.one\n'
+                     'orphaned l1 65536 2 b.two\norphaned l1 32768 1 new\n')
+    has(gate(place, '--baseline', old), 'no leaks')
     for wrong in ('nonsense\n', '', '# ttmem baseline 1\nx dram 1 1 a\n',
-                  '# ttmem baseline 1\norphaned dram 1\n', '\0' * 5000):
+                  '# ttmem baseline 1\norphaned dram 1\n',
+                  '# ttmem baseline 2\norphaned dram 1 1 a\n',
+                  '# ttmem baseline 3\n', '\0' * 5000):
         done = run(place, 'check', '--baseline', place.file('x', wrong),
                    status=1)
         has(done.stderr, 'not a baseline')

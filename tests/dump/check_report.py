@@ -14,6 +14,7 @@ import sys
 import dumps
 from dumps import has, has_not, row, run
 import serve
+from check_telemetry import Tree
 
 
 def everything(place):
@@ -115,7 +116,8 @@ def check_what_went_wrong(place):
     dumps.settle(place, load)
     text = run(place, '--bytes').stdout
     serve.expect('failure', row(text.split('Failed allocations, the')[1],
-                                '', 2)[1:4], ['1048576', '4096', 'l1'])
+                                '', 2)[1:6],
+                 ['1048576', '-', '-', '4096', 'l1'])
     has(text, 'epoch 3', 'free_unknown', 'Orphaned objects')
     serve.expect('orphan', row(text.split('Orphaned objects')[1], 'BYTES',
                                0)[0], 'BYTES')
@@ -180,10 +182,74 @@ def check_filters(place):
     for options, found in wanted.items():
         serve.expect(str(options), objects(*options), found)
     # Two chips go by one number: they are told apart.
-    has(run(place).stdout, 'Device asic:1,', 'Device asic:3,', 'Device 1,')
+    has(run(place).stdout, 'Device ..1,', 'Device ..3,', 'Device 1,')
     has_not(run(place, '--pid', two.pid).stdout, 'asic:1', f' {one.pid} ')
     one.end()
     two.end()
+
+
+VISIBLE = 'open 0 board=p150 index={index}\nalloc 0 dram 1 0 {size}M\nsync\n'
+
+
+def names(place, *options):
+    """Of the devices, as a report has them."""
+    return re.findall(r'^Device ([^,]+),', run(place, *options).stdout,
+                      re.MULTILINE)
+
+
+def selected(place, selector):
+    """MiB on the devices that the selector finds."""
+    document = dumps.document(place, '--device', selector)
+    return sorted(d['figures']['dram']['live_bytes'] // dumps.MIB
+                  for d in document['devices'])
+
+
+def check_names_of_devices(place):
+    """Each process calls its device 0: the driver's numbers name them."""
+    tree = Tree(place)
+    tree.make('p150', '--devices', '3')
+    place.serve(*tree.options)
+    loads = [place.run(VISIBLE.format(index=index, size=index + 1))
+             for index in (2, 0, 5)]  # the driver does not show the last one
+    loads.append(place.run('open 0\nalloc 0 dram 1 0 9M\nsync\n'))
+    dumps.settle(place, *loads)
+    place.sees('what the driver says', lambda s: serve.expect(
+        'of each', sorted(t['number'] for t in s['telemetry']), [0, 1, 2]))
+    found = names(place)
+    serve.expect('names', (found[:3], found[4:]),
+                 (['0', '1', '2'], ['logical:0']))
+    serve.expect('by its last digit', found[3][:2], '..')
+    for name, sizes in (('0', [1]), ('1', [0]), ('2', [3]), ('0-1', [0, 1]),
+                        (found[3], [6]), ('logical:0', [1, 3, 6, 9]),
+                        (f'asic:{found[3]}', [6])):
+        serve.expect(f'--device {name}', selected(place, name), sizes)
+    for name in ('3', '..', 'logical:', 'logical:x', '..x', f'..{17 * "1"}'):
+        dumps.run(place, '--device', name, status=0 if name == '3' else 2)
+    for absent in ('..ffff', 'logical:7'):
+        has(run(place, 'check', '--device', absent, status=3).stdout,
+            f'no data: there is no device {absent}')
+
+
+def check_names_without_the_driver(place):
+    """The logical id if it is unique, else the shortest end of the unique id."""
+    place.serve()
+    loads = [place.run(f'open 0 chip={chip}\nalloc 0 dram 1 0 {size}M\nsync\n')
+             for size, chip in ((1, '0x7700000400000012'),
+                                (2, '0x7700000400000022'),
+                                (3, '0x7700000400000031'))]
+    loads.append(place.run('open 0 pci=0000:05:00.0\nopen 4 chip=4\n'
+                           'alloc 0 dram 1 0 4M\nalloc 4 dram 2 0 5M\nsync\n'))
+    dumps.settle(place, *loads)
+    found = names(place)
+    serve.expect('names', sorted(found), ['..1', '..12', '..22', '05:00.0', '4'])
+    serve.expect('order', found[0], '4')
+    for size, name in enumerate(('..12', '..22', '..1', '05:00.0', '4'), 1):
+        serve.expect(f'--device {name}', selected(place, name), [size])
+    serve.expect('logical:0', selected(place, 'logical:0'), [1, 2, 3, 4])
+    # Processes that are gone make no difference.
+    for load in loads:
+        load.end()
+    serve.expect('afterwards', names(place), found)
 
 
 def check_groups_and_top(place):
@@ -352,6 +418,7 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_breakdown_exact, check_clash_is_told, check_unknown_is_a_dash,
         check_process_columns, check_what_went_wrong, check_retired,
-        check_filters, check_groups_and_top, check_no_ttmemd,
+        check_filters, check_names_of_devices,
+        check_names_without_the_driver, check_groups_and_top, check_no_ttmemd,
         check_killed_ttmemd, check_stopped_ttmemd, check_incomplete,
         check_not_serving, check_system, check_hostile_names, check_watch)))

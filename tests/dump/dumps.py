@@ -65,7 +65,7 @@ def schema(name):
 def json_is_good(text):
     """Each line is a document that jq reads and a schema describes."""
     if tool('jq'):
-        subprocess.run(['jq', '-e', '.schema_version == 1'], input=text,
+        subprocess.run(['jq', '-e', '.schema_version == (if .type then 1 else 2 end)'], input=text,
                        check=True, text=True, stdout=subprocess.DEVNULL)
     for line in text.splitlines() if jsonschema else ():
         found = json.loads(line)

@@ -42,11 +42,11 @@ def python(place, name, *options, **how):
 
 
 def left_behind(place, pid):
-    """(figure, size, class, scope) of what the ended process left."""
+    """(figure, requested, class, scope) of what the ended process left."""
     def ended(snapshot):
         expect('state', snapshot.process(pid)['state'], 'exited')
     snapshot = place.sees('the end', ended, '--objects')
-    return sorted((o['figure'], o['size'], o['leak_class'], o['scope'])
+    return sorted((o['figure'], o['requested'], o['leak_class'], o['scope'])
                   for o in snapshot.of_process('objects', pid))
 
 
@@ -74,10 +74,10 @@ def check_cpp(place):
     place.serve()
     pid, said = run(place, FILES['embed_cc'])
     expect('said', said,
-           f'inside: L1 {4 * MIB}, DRAM {4 * (2 * MIB + 4 * KIB)} bytes\n'
+           f'inside: L1 {8 * MIB}, DRAM {4 * (2 * MIB + 4 * KIB)} bytes\n'
            f'after: L1 0, DRAM {4 * 4 * KIB} bytes\n')
     expect('left', left_behind(place, pid),
-           4 * [('dram', 4096, 'persistent', 'program cache')])
+           [('dram', 4096, 'persistent', 'program cache')])
 
 
 def check_python_leaks_are_told(place):
@@ -119,6 +119,9 @@ def check_python_layouts(place):
 import ctypes, ttmem
 for name, type_ in (('ttmem_usage_figure', ttmem.Figure),
                     ('ttmem_usage', ttmem.Usage),
+                    ('ttmem_core_range', ttmem.CoreRange),
+                    ('ttmem_buffer', ttmem.Buffer),
+                    ('ttmem_failure', ttmem.Failure),
                     ('ttmem_status', ttmem.Status)):
     print(name, ctypes.sizeof(type_))
     for field, _ in type_._fields_:

@@ -7,6 +7,8 @@
 #include "faults/host.h"
 #include "faults/mounts.h"
 
+#include "support/calls.h"
+
 enum {
 	HEADER = 0x30000,
 	EXTENT = 0x20000,
@@ -283,7 +285,7 @@ static void fill_then_touch(void)
 	for (i = 0; i < 2100; i++) {
 		ttmem_alloc(0, TTMEM_L1, i % SLOTS, 0, 10);
 		ttmem_mark("a mark");
-		ttmem_alloc_failed(0, TTMEM_L1, 1, 1);
+		call_alloc_failed(0, TTMEM_L1, 1, 1);
 		ttmem_free(0, TTMEM_L1, i % SLOTS);
 	}
 	for (i = 0; i < 64; i++)

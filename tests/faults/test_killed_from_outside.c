@@ -21,6 +21,8 @@
 
 #include "faults/killed.h"
 
+#include "support/calls.h"
+
 enum {
 	KILLS = 150,
 	OLD = 40,    /* objects that nobody touches again */
@@ -71,7 +73,7 @@ static void everything_once(uint64_t i)
 	if (i % 97 == 0)
 		ttmem_cb_free_all(0);
 	if (i % 31 == 0)
-		ttmem_alloc_failed(1, TTMEM_DRAM, 10, 5);
+		call_alloc_failed(1, TTMEM_DRAM, 10, 5);
 	if (i % 29 == 0)
 		ttmem_mark("a mark");
 	ttmem_mesh_close(mesh);

@@ -8,6 +8,8 @@
 
 #include <ttmem/ttmem.h>
 
+#include "support/calls.h"
+
 static void all_hooks(void)
 {
 	static const uint32_t devices[] = { 0, 1 };
@@ -18,8 +20,8 @@ static void all_hooks(void)
 	ttmem_mesh_open(devices, 2);
 	ttmem_scope_push("scope", 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0x1000, 4096);
-	ttmem_alloc_charged(0, TTMEM_L1, 2, 0x1000, 4096, 8192);
-	ttmem_alloc_failed(0, TTMEM_L1, 4096, TTMEM_UNKNOWN);
+	call_buffer_alloc(0, TTMEM_L1, 2, 0x1000, 4096, 8192);
+	call_alloc_failed(0, TTMEM_L1, 4096, TTMEM_UNKNOWN);
 	ttmem_free(0, TTMEM_DRAM, 1);
 	ttmem_free_any(0, 2);
 	ttmem_cb_alloc(0, 1, 2, 0x1000, 4096, 8, 0);

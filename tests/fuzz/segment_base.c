@@ -33,6 +33,9 @@ static void device_open(uint32_t device, uint64_t chip, uint64_t address)
 
 static void record_some(uint32_t device, uint64_t first)
 {
+	const struct ttmem_core_range range = { 0, 0, 3, 1 };
+	struct ttmem_failure failure;
+	struct ttmem_buffer buffer;
 	unsigned kind;
 
 	ttmem_scope_push("scope", 0);
@@ -41,16 +44,36 @@ static void record_some(uint32_t device, uint64_t first)
 			4096 * kind, 100 + kind);
 	ttmem_free(device, TTMEM_DRAM, first);
 	ttmem_free(device, TTMEM_DRAM, first);
-	ttmem_cb_alloc(device, 5, first, 1000, 256, 8, 0);
+	ttmem_buffer_init(&buffer, device, TTMEM_L1);
+	buffer.id = first + 10;
+	buffer.bytes = 60;
+	buffer.bytes_per_bank = 32;
+	buffer.banks = 4;
+	ttmem_buffer_alloc(&buffer);
+	ttmem_cb_alloc(
+		device, 5, first, 1000, 256, ttmem_core_set(&range, 1), 0);
 	ttmem_cb_alloc(device, 5, first, 2000, 128, 8, 0);
 	ttmem_cb_alloc(device, 5, first + 1, 1000, 256, 8, TTMEM_CB_BORROWED);
 	ttmem_kernel_load(device, first, TTMEM_KERNEL_FABRIC, 500, 4, 0);
 	ttmem_kernel_load(device, first, TTMEM_KERNEL_FABRIC, 500, 4, 0);
 	ttmem_kernel_load(device, first + 1, TTMEM_KERNEL_APPLICATION, 50, 4,
 		TTMEM_KERNEL_IN_RING);
-	ttmem_alloc_failed(device, TTMEM_L1, 100, 10);
+	ttmem_failure_init(&failure, device, TTMEM_L1);
+	failure.bytes = 100;
+	ttmem_alloc_failed(&failure);
 	ttmem_mark("mark");
 	ttmem_scope_pop();
+}
+
+/* On several devices; some are freed or closed on one of them only. */
+static void record_mesh(uint32_t mesh, uint32_t member)
+{
+	record_some(mesh, 1000);
+	ttmem_alloc(mesh, TTMEM_DRAM, 2000, 0, 100);
+	ttmem_free(member, TTMEM_DRAM, 2000);
+	ttmem_alloc(mesh, TTMEM_L1, 2001, 0, 100);
+	ttmem_device_close(member);
+	ttmem_alloc(mesh, TTMEM_L1, 2002, 0, 100);
 }
 
 static void *thread_main(void *argument)
@@ -62,10 +85,13 @@ static void *thread_main(void *argument)
 
 static void tell_small(void)
 {
+	const uint32_t devices[] = { 0, 1, 2 };
+
 	device_open(0, 17, TTMEM_UNKNOWN);
 	record_some(0, 1);
 	ttmem_alloc(1, TTMEM_L1, 8, 0, 100);
 	ttmem_device_close(1);
+	record_mesh(ttmem_mesh_open(devices, 3), 2);
 }
 
 static void tell_threads(void)
@@ -163,6 +189,8 @@ static void base_survey(struct segment_base *base)
 		base, live + offsetof(struct ttm_header_live, blocks_len));
 	base->devices_len = (uint32_t)word_at(
 		base, live + offsetof(struct ttm_header_live, devices_len));
+	base->places_len = (uint32_t)word_at(
+		base, live + offsetof(struct ttm_header_live, places_len));
 	if (base->lanes_len > BASE_LANES)
 		fuzz_fail("a base has %u lanes", base->lanes_len);
 	for (i = 0; i < base->lanes_len; i++)
@@ -170,7 +198,9 @@ static void base_survey(struct segment_base *base)
 	base->slots_off = extent_find(base, TTM_EXTENT_SLOTS, 0);
 	base->blocks_off = extent_find(base, TTM_EXTENT_BLOCKS, 0);
 	base->names_off = extent_find(base, TTM_EXTENT_NAMES, 0);
-	if (!base->slots_off || !base->blocks_off || !base->names_off)
+	base->core_sets_off = extent_find(base, TTM_EXTENT_CORE_SETS, 0);
+	if (!base->slots_off || !base->blocks_off || !base->names_off ||
+		!base->core_sets_off)
 		fuzz_fail("a base lacks an extent");
 	for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++)
 		if (word_at(base, base->slots_off + i * 64) &&

@@ -22,6 +22,8 @@ struct segment_base {
 	uint64_t slots_off;
 	uint64_t blocks_off;
 	uint64_t names_off;
+	uint64_t core_sets_off;
+	uint32_t places_len;
 	uint32_t used[BASE_USED]; /* slots */
 	uint32_t used_len;
 };

@@ -96,10 +96,11 @@ static void sums_take_share(
 		sum->alloc_bytes -= part->alloc_bytes;
 		sum->free_objects -= part->free_objects;
 		sum->free_bytes -= part->free_bytes;
+		sum->requested_bytes -= part->requested_bytes;
 	}
 	for (k = 0; k < 3; k++)
 		total->dispatches[k] -= share->dispatches[k];
-	for (k = 0; k < 5; k++)
+	for (k = 0; k < 6; k++)
 		total->failures[k] -= share->failures[k];
 }
 
@@ -129,7 +130,8 @@ void segment_check_sums(void)
 				left.figures[f].orphaned_bytes |
 				left.figures[f].orphaned_objects |
 				left.figures[f].alloc_bytes |
-				left.figures[f].free_bytes;
+				left.figures[f].free_bytes |
+				left.figures[f].requested_bytes;
 		if (any)
 			fuzz_fail("a chip's sums are not those of its shares");
 	}
@@ -142,7 +144,7 @@ void segment_check_work(void)
 		now.attached->process :
 		NULL;
 	uint64_t most = (now.base->size + BASE_MORE) / TTM_EXTENT_SIZE *
-		TTM_SLOTS_PER_EXTENT * (sizeof(struct ttm_place) + 16);
+		TTM_SLOTS_PER_EXTENT * (sizeof(struct ttm_mirror) + 16);
 
 	if (file->bytes_read > ROUND_BYTES(now.base->size + BASE_MORE))
 		fuzz_fail(

@@ -47,6 +47,11 @@ static uint64_t slot_of(const struct fuzz_step *step)
 	return step->index % TTM_SLOTS_PER_EXTENT;
 }
 
+static uint64_t word_of_place(uint64_t place)
+{
+	return TTM_PLACES_OFF + place * 8;
+}
+
 static uint64_t control_off(uint32_t lane)
 {
 	return TTM_LANES_OFF + lane * sizeof(struct ttm_lane_control);
@@ -64,7 +69,7 @@ static uint64_t place_off(const struct fuzz_step *step)
 	const struct segment_base *base = now.base;
 	uint32_t lane = step->at % base->lanes_len;
 
-	switch (step->place % 16) {
+	switch (step->place % 18) {
 	case 0:
 		return step->word % 0x100 * 8;
 	case 1:
@@ -81,8 +86,10 @@ static uint64_t place_off(const struct fuzz_step *step)
 			sizeof(struct ttm_device) +
 			step->word % 128 * 8;
 	case 7:
-		return TTM_FAILURES_OFF + step->index % TTM_FAILURES_KEPT * 64 +
-			step->word % 8 * 8;
+		return TTM_FAILURES_OFF +
+			step->index % TTM_FAILURES_KEPT *
+			sizeof(struct ttm_failure) +
+			step->word % 16 * 8;
 	case 8:
 		return TTM_MARKS_OFF + step->index % TTM_MARKS_KEPT * 128 +
 			step->word % 16 * 8;
@@ -101,6 +108,13 @@ static uint64_t place_off(const struct fuzz_step *step)
 			step->word % 128 * 8;
 	case 14:
 		return base->names_off + step->index % 8 * 128 +
+			step->word % 16 * 8;
+	case 15:
+		return word_of_place(step->index < 256 ?
+				step->index % (base->places_len + 2) :
+				step->index % TTM_PLACES_MAX);
+	case 16:
+		return base->core_sets_off + step->index % 4 * 128 +
 			step->word % 16 * 8;
 	default:
 		return ((uint64_t)step->index << 16 | step->word) * 8 %
@@ -124,25 +138,36 @@ static void record_append(uint32_t lane, const uint64_t words[8])
 static void event_do(const struct fuzz_step *step)
 {
 	uint64_t slot = slot_of(step), off = now.base->slots_off + slot * 64;
-	uint64_t entry = step->at % now.base->devices_len;
-	uint64_t era = get64(TTM_DEVICES_OFF + entry * 1024 + 8);
+	uint64_t closes = get64(offsetof(struct ttm_header, live) +
+		offsetof(struct ttm_header_live, closes));
+	unsigned place = 1 + step->at % (now.base->places_len - 1);
 	uint64_t words[8], w0 = get64(off);
 	unsigned type = step->how & 15, figure = step->how >> 4, i;
 
-	words[0] = TTM_W0(TTM_W0_GENERATION(w0) + 2, TTM_SLOT_LIVE);
-	words[1] = TTM_W1(slot, TTM_ERA_EPOCH(era) & 0xffff, entry, figure % 9,
-		step->value >> 60 & 7, 1);
+	words[0] = TTM_W0(TTM_W0_GENERATION(w0) + 2, place, TTM_SLOT_LIVE);
+	words[1] = TTM_W1(slot, closes, figure % 9, step->value >> 60 & 7, 1);
 	words[2] = step->value & 0xff;
 	words[3] = step->value >> 8 & 0xfffff;
-	words[4] = step->value >> 28 & 0xffff;
+	words[4] = TTM_W4(step->value >> 28 & 0xffff, place);
 	words[5] = step->value & 7;
 	words[6] = faked.now_ns;
-	words[7] = TTM_W7(step->index % 4, 0ull, step->value >> 44 & 0xff);
+	words[7] = TTM_W7(
+		step->index % 4, 0ull, step->value >> 44 & 0xff, 0ull);
 	if (type == TTM_RECORD_FREE) {
 		for (i = 1; i < 8; i++)
 			words[i] = get64(off + i * 8);
-		words[0] = TTM_W0(TTM_W0_GENERATION(w0) + 1, TTM_SLOT_FREE);
+		words[0] = TTM_W0(TTM_W0_GENERATION(w0) + 1, TTM_W0_PLACE(w0),
+			TTM_SLOT_FREE);
 		words[3] = faked.now_ns;
+		put64(off, words[0]);
+	} else if (type == TTM_RECORD_SHRINK) {
+		for (i = 1; i < 8; i++)
+			words[i] = get64(off + i * 8);
+		/* To a part of where it was, else it stays. */
+		if (get64(word_of_place(place)) &
+			~get64(word_of_place(TTM_W0_PLACE(w0))))
+			place = TTM_W0_PLACE(w0);
+		words[0] = TTM_W0_SHRUNK(w0, place);
 		put64(off, words[0]);
 	} else if (type == TTM_RECORD_ALLOC) {
 		for (i = 0; i < 8; i++)

@@ -28,7 +28,7 @@ library.ttmem_alloc.restype = None
 library.ttmem_free.argtypes = (u32, ctypes.c_int, u64)
 library.ttmem_free.restype = None
 library.ttmem_scope_push.argtypes = (ctypes.c_char_p, u32)
-library.ttmem_scope_push.restype = None
+library.ttmem_scope_push.restype = u32
 DRAM, L1, TRACE = 0, 1, 4
 
 

@@ -9,6 +9,8 @@
 
 #include "life/life.h"
 
+#include "support/calls.h"
+
 #define MANY 5000u
 
 static const char *dir;
@@ -79,7 +81,7 @@ static void grow(struct progress *self)
 	ttmem_kernel_load(0, 1, TTMEM_KERNEL_FABRIC, 10, 10, 0);
 	ttmem_cb_alloc(0, 1, 1, 0, 10, 10, 0);
 	ttmem_mark("mark");
-	ttmem_alloc_failed(0, TTMEM_L1, 10, 10);
+	call_alloc_failed(0, TTMEM_L1, 10, 10);
 	ttmem_program_destroy(0, 1);
 	ttmem_device_close(1);
 	for (i = 0; i < MANY; i += 2)

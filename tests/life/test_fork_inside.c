@@ -9,6 +9,8 @@
 
 #include <signal.h>
 
+#include "support/calls.h"
+
 void ttm_testpoint(const char *label);
 
 enum {
@@ -187,7 +189,7 @@ static void script_objects(void)
 	EVENT(ttmem_scope_pop());
 	EVENT(ttmem_device_close(0));
 	EVENT(ttmem_mark("a mark"));
-	EVENT(ttmem_alloc_failed(2, TTMEM_L1, 10, 5));
+	EVENT(call_alloc_failed(2, TTMEM_L1, 10, 5));
 }
 
 static void script_many(void)

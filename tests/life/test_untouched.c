@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "support/calls.h"
 #include "support/test_segment.h"
 
 #define ODD_ERROR 4711
@@ -123,7 +124,7 @@ static void all_hooks(void)
 	uint32_t mesh = 0;
 
 	UNTOUCHED(ttmem_alloc(0, TTMEM_DRAM, 1, 0, 10));
-	UNTOUCHED(ttmem_alloc_charged(0, TTMEM_DRAM, 1, 0, 10, 20));
+	UNTOUCHED(call_buffer_alloc(0, TTMEM_DRAM, 1, 0, 10, 20));
 	UNTOUCHED(ttmem_alloc(0, (enum ttmem_kind)77, 1, 0, 10));
 	UNTOUCHED(ttmem_free(0, TTMEM_DRAM, 1));
 	UNTOUCHED(ttmem_free(0, TTMEM_DRAM, 1));
@@ -141,7 +142,7 @@ static void all_hooks(void)
 	UNTOUCHED(ttmem_scope_push("scope", 0));
 	UNTOUCHED(ttmem_scope_pop());
 	UNTOUCHED(ttmem_scope_pop());
-	UNTOUCHED(ttmem_alloc_failed(0, TTMEM_L1, 10, 5));
+	UNTOUCHED(call_alloc_failed(0, TTMEM_L1, 10, 5));
 	UNTOUCHED(ttmem_mark("mark"));
 	UNTOUCHED(ttmem_peak_reset(0));
 	UNTOUCHED(ttmem_status(&status));

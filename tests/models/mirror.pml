@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A slot, the records about it, and the aggregator's mirror: slot_begin(),
- * slot_free() and the commits of lib/record/object.h, docs/layout.md ("Records and
- * slots"), and the rule by which an aggregator follows.
+ * found_leave() and the commits of lib/record/object.h and slow.c, docs/layout.md
+ * ("Records and slots"), and the rule by which an aggregator follows.
  *
  * Each thread has a lane of few records, so that the reader is lapped. The first
- * thread allocates, the second frees, a third does both: alloc on lane A, free on B,
- * reuse on C. They stop when they like. The copy of a record
- * is one step: lane.pml shows that what is accepted is whole. A scan loads w0 and the
- * body of the slot in either order, so it may tear.
+ * thread allocates on two devices, the second frees, all or the part on one device, the
+ * third allocates, too, or (LIVES=1) frees: alloc on lane A, shrink and free on B, reuse or
+ * free on C. They stop at any moment. The copy of a record is one step: lane.pml shows that an accepted record is
+ * whole. A scan loads w0 and the body of the slot in either order, so it may tear.
  *
  * The reader attaches at any moment (tails, then slots), drains the lanes in any
  * order, and scans again when it was lapped.
  *
- * CANCEL: a thread may end inside an operation; who adopts its lane writes a NOOP
- * (lane_adopt in seat.c), and the reader takes that for a reason to scan again.
+ * CANCEL: a thread may end inside an operation. The thread that adopts its lane writes a
+ * NOOP (lane_adopt in seat.c), and the reader scans again when it reads one.
  *
  *   always   a scan is not older than the records drained before it
- *   at rest  the mirror is the slot: live with the same body, or not live
+ *   at rest  the mirror is the slot: live on the same devices with the same body, or
+ *            not live
  */
 #ifndef LANES
 #define LANES 3
@@ -29,12 +30,15 @@
 #define LIVES 2
 #endif
 
+/* Live is 2 on device 1, 3 on devices 0 and 1. */
 #define FREE 0
 #define WRITING 1
-#define LIVE 2
+#define SHRUNK 2
+#define WHOLE 3
 #define W0(generation, state) ((generation) * 4 + (state))
 #define GENERATION(w) ((w) / 4)
 #define STATE(w) ((w) % 4)
+#define IS_LIVE(w) (STATE(w) >= SHRUNK)
 #define NOOP 255
 
 byte w0, body;		/* the slot */
@@ -70,6 +74,18 @@ inline commit(w, body)
 #else
 #define FREED(w) W0(GENERATION(w) + 1, FREE)
 #endif
+#ifdef SHRINK_KEEPS_GENERATION
+#define SHRINK(w) W0(GENERATION(w), SHRUNK)
+#else
+#define SHRINK(w) W0(GENERATION(w) + 1, SHRUNK)
+#endif
+
+#define FREES (me == 1 || (me == 2 && LIVES == 1))
+#ifdef NO_SHRINK
+#define SHRINKS false
+#else
+#define SHRINKS FREES
+#endif
 
 proctype Thread(byte me)
 {
@@ -84,34 +100,43 @@ proctype Thread(byte me)
 		new = lives + 1	/* another one each time */
 	   }
 #ifdef RECORD_FIRST
-	   commit(W0(GENERATION(w) + 2, LIVE), new);
+	   commit(W0(GENERATION(w) + 2, WHOLE), new);
 #endif
 	   w0 = W0(GENERATION(w) + 1, WRITING);	/* slot_begin */
 	   MAY_END_HERE
 	   body = new;
-	   w0 = W0(GENERATION(w) + 2, LIVE);
+	   w0 = W0(GENERATION(w) + 2, WHOLE);
 	   MAY_END_HERE
 #ifndef RECORD_FIRST
-	   commit(W0(GENERATION(w) + 2, LIVE), new);
+	   commit(W0(GENERATION(w) + 2, WHOLE), new);
 #endif
 	   w = 0; new = 0
-	:: atomic {	/* slot_free: the CAS */
-		STATE(w0) == LIVE && me != 0 ->
+	:: atomic {	/* found_leave: the CAS */
+		IS_LIVE(w0) && FREES ->
 		w0 = FREED(w0);
 		w = w0
 	   }
 	   MAY_END_HERE
-	   commit(w, 0);	/* free_commit */
+	   commit(w, 0);	/* found_commit */
 	   supply = true;
 	   w = 0
+	:: atomic {	/* found_leave: the CAS; the body is as it was found */
+		STATE(w0) == WHOLE && SHRINKS ->
+		w0 = SHRINK(w0);
+		w = w0;
+		new = body
+	   }
+	   MAY_END_HERE
+	   commit(w, new);
+	   w = 0; new = 0
 	:: break
 	od;
 	ended++
 }
 
 /* the mirror */
-byte m_generation, m_body;
-bool m_live, m_scanned;
+byte m_generation, m_state, m_body;
+bool m_scanned;
 byte position[LANES];
 bool lapped;
 
@@ -126,9 +151,9 @@ inline read_tails()
 }
 
 #ifdef WRITING_IS_LIVE
-#define SCANNED_LIVE(w) (STATE(w) != FREE)
+#define SCANNED(w) (STATE(w) == WRITING -> WHOLE : STATE(w))
 #else
-#define SCANNED_LIVE(w) (STATE(w) == LIVE)
+#define SCANNED(w) (STATE(w) == WRITING -> FREE : STATE(w))
 #endif
 
 /* The words of the slot in either order. */
@@ -142,7 +167,7 @@ inline read_slot()
 	atomic {
 		assert(GENERATION(s) >= m_generation);
 		m_generation = GENERATION(s);
-		m_live = SCANNED_LIVE(s);
+		m_state = SCANNED(s);
 		m_body = b;
 		m_scanned = true;
 		got = 0; s = 0; b = 0
@@ -190,8 +215,12 @@ inline drain()
 #endif
 			:: s != NOOP && APPLIES(GENERATION(s)) ->
 				m_generation = GENERATION(s);
-				m_live = (STATE(s) == LIVE);
+				m_state = STATE(s);
+#ifdef SHRINK_KEEPS_BODY
+				m_body = (m_state == SHRUNK -> m_body : b);
+#else
 				m_body = b;
+#endif
 				m_scanned = false
 			:: else
 			fi;
@@ -218,8 +247,8 @@ active proctype Reader()
 	:: lapped -> scan()
 	:: ended == LANES && !BEHIND && !lapped -> break
 	od;
-	assert(m_live == (STATE(w0) == LIVE));
-	assert(!m_live || m_body == body)
+	assert(m_state == (IS_LIVE(w0) -> STATE(w0) : FREE));
+	assert(m_state == FREE || m_body == body)
 }
 
 init

@@ -1,75 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects come, are replaced, and go: lib/record/object.h, put.c, object.c, index.h.
+ * Objects are inserted, replaced, freed, and freed on some of their devices ("shrunk"):
+ * lib/record/object.h, slow.c, index.h.
  *
- * Threads put and remove objects of one or two keys. A slot's generation tells its
- * state: 0 free, 1 writing, 2 live, 3 free again ... A place is an entry of the
- * key's bucket: 0, or key and slot. Whoever takes a slot or a place takes the first
- * that is free, with ANY any. One epoch.
+ * A slot's w0 has a generation, a state and the devices that the object is on; each
+ * change adds 1 to the generation, so equal generations mean equal w0. A key is a place
+ * of allocation and an id. The index is one bucket; an entry is 0, or key and slot. A
+ * thread that takes a slot or an entry takes the first that is free, with ANY any of
+ * them.
  *
  * A scenario (object_scenarios.h) is a list of operations for each thread. Checked:
  *
- *   always   a slot that comes back to the supply was not there, nobody writes a
- *            slot that is not its own, an entry that is cleared is the slot's own
- *   at rest  at most one live slot per key; it has one entry, other slots none;
- *            every slot is live or in the supply; allocs - frees == live slots;
- *            puts == allocs + dispatches
- *   ORDER    what is live at rest is what some order of the operations leaves, where
- *            one that began after another had returned comes after it
+ *   always   a slot that returns to the supply was not there, a thread writes only its
+ *            own slot, an entry that is cleared is the slot's own
+ *   at rest  at most one live slot per key; it has one entry, other slots have none;
+ *            each slot is live or in the supply; on each device allocations - frees are
+ *            the live slots; insertions are allocations + dispatches
+ *   ORDER    on each device, the object that is live at rest (key 0) is the result of
+ *            some order of the operations in which an operation that began after
+ *            another one had returned comes after it
  *
- * STRICT: rules under which ORDER holds in more scenarios than with the code's. See
- * README.md.
- *
- * Memory is sequentially consistent, for each word that passes something on is
- * stored with release (or a CAS) and loaded with acquire. The exception is the CAS
- * of the insertion, whose store may be seen after the loads that follow: see
- * NO_FENCE_AFTER_CAS.
+ * Memory is sequentially consistent, because each word that publishes something is
+ * stored with release (or a CAS) and loaded with acquire. The exception is the CAS of
+ * the insertion, whose store may be seen after the loads that follow: see
+ * NO_FENCE_AFTER_CAS. The fast path of a free is the first step of the slow one.
  */
 #define SLOTS 3
-#define PLACES 3
+#define ENTRIES 3
 #define OPS 3		/* per thread */
+#define DEVICES 3
 #define NONE 15
 
-#define IS_LIVE(g) ((g) % 3 == 2)
+#define WRITING 8	/* the state of a live slot is its devices; 0: free */
+#define IS_LIVE(state) ((state) != 0 && (state) != WRITING)
 #define ENTRY(key, slot) ((key) * SLOTS + (slot) + 1)
 #define ENTRY_KEY(e) (((e) - 1) / SLOTS)
 #define ENTRY_SLOT(e) (((e) - 1) % SLOTS)
 
-/* Operations: put a value under a key, remove the key. A value is at most 9. */
+/* Operations: put a value (1 to 9) under a key; free an id on some devices. */
 #define PUT(key, value) (100 + (key) * 10 + (value))
-#define REMOVE(key) (200 + (key) * 10)
+#define FREE(id, devices) (200 + (id) * 10 + (devices))
 #define OP_IS_PUT(op) ((op) < 200)
-#define OP_KEY(op) (((op) % 100) / 10)
-#define OP_VALUE(op) ((op) % 10)
+#define OP_KEY(op) (((op) % 100) / 10)	/* or id */
+#define OP_VALUE(op) ((op) % 10)	/* or devices */
 
 #include "object_scenarios.h"
 
-#ifndef TURNS
-#define TURNS 16	/* 256 in the code */
-#endif
+#define ALL 7
+#define OP_DEVICES(op) (OP_IS_PUT(op) -> PLACE(OP_KEY(op)) : OP_VALUE(op))
 
 byte op[THREADS * OPS];
 
 /* slots */
 byte generation[SLOTS];
+byte state[SLOTS];
 byte body_key[SLOTS];
-byte body_turn[SLOTS];
 byte body_value[SLOTS];	/* size and cores of a kernel */
+byte body_life[SLOTS];	/* rank, time of the allocation: differs for each */
+#define LIFE(rank, time) ((rank) * 16 + (time))
+#define RANK(life) ((life) / 16)
 
-byte place[PLACES];	/* the bucket */
+byte entry[ENTRIES];	/* the bucket */
 bool supply[SLOTS];
 
 /* the counters, summed over the lanes */
-byte allocs, frees, dispatches, puts;
+short count[DEVICES];	/* allocations - frees on each device */
+byte allocs, dispatches, puts;
 
 /* ghosts */
 byte done;		/* threads that have finished */
-byte began[THREADS * OPS];	/* 0 not begun, 1 began, 2 returned, 3 outdated */
+/* Devices on which an operation that has returned may be the latest one. */
+byte latest[THREADS * OPS];
+byte initial_latest;
 
-/*
- * An operation begins: the puts that had returned before cannot be the last word on
- * the key any more, and a put says the same of removes.
- */
+/* An operation begins: it comes after the results of those that have returned. */
 inline note_begin()
 {
 	d_step {
@@ -77,63 +81,86 @@ inline note_begin()
 		do
 		:: i < THREADS * OPS ->
 			if
-			:: began[i] == 2 && OP_KEY(op[i]) == key &&
-			   (OP_IS_PUT(op[i]) || OP_IS_PUT(op[my])) ->
-				began[i] = 3
+			:: OP_IS_PUT(op[i]) || OP_IS_PUT(op[my]) ->
+				latest[i] = latest[i] & ~OP_DEVICES(op[my])
 			:: else
 			fi;
 			i++
 		:: else -> break
 		od;
-		i = 0;
-		began[my] = 1
+		initial_latest = initial_latest & ~OP_DEVICES(op[my]);
+		i = 0
+	}
+}
+
+inline devices_count(devices, change)
+{
+	i = 0;
+	do
+	:: i < DEVICES ->
+		count[i] = count[i] + (((devices) >> i) & 1) * (change);
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+inline alloc_count()
+{
+	d_step {
+		devices_count(PLACE(key), 1);
+		allocs++
 	}
 }
 
 #ifdef NO_ENTRY_STANDS
 #define ENTRY_STANDS true
 #else
-#define ENTRY_STANDS (place[at - 1] == e)
+#define ENTRY_STANDS (entry[at - 1] == e)
 #endif
 
 /*
- * found_next(), rival_next(): the next live object with this key. `wanted` is an
- * expression on f_turn and f_slot. Sets f_place, NONE if there is none.
+ * found_next(): the next live object with this key. `wanted` is an expression on what
+ * was found. Sets f_at, NONE if there is none. slot_copy() reads a slot again that is
+ * still live, but has changed meanwhile.
  */
-inline found_next(except, wanted)
+inline found_next(a_key, except, wanted)
 {
-	f_place = NONE;
+	f_at = NONE;
 	do
-	:: at == PLACES -> break
-	:: at < PLACES ->
-		d_step {	/* ttm_probe_next_tagged: load of an entry */
-			e = place[at];
+	:: at == ENTRIES -> break
+	:: at < ENTRIES ->
+		d_step {	/* ttm_search_next: load of an entry */
+			e = entry[at];
 			at++
 		}
 		if
-		:: e == 0 || ENTRY_KEY(e) != key || ENTRY_SLOT(e) == except
+		:: e == 0 || ENTRY_KEY(e) != a_key || ENTRY_SLOT(e) == except
 		:: else ->
-			d_step {	/* slot_read: first load of w0 */
+			d_step {	/* slot_copy: first load of w0 */
 				f_slot = ENTRY_SLOT(e);
-				f_gen = generation[f_slot]
+				f_gen = generation[f_slot];
+				f_on = state[f_slot]
 			}
 			if
-			:: !IS_LIVE(f_gen)
+			:: !IS_LIVE(f_on)
 			:: else ->
-				d_step {	/* slot_read: the body */
+				d_step {	/* slot_copy: the body */
 					f_key = body_key[f_slot];
-					f_turn = body_turn[f_slot];
-					f_value = body_value[f_slot]
+					f_value = body_value[f_slot];
+					f_life = body_life[f_slot]
 				}
-				/* slot_read: w0 again */
-				if
+				if	/* slot_copy: w0 again */
 				:: generation[f_slot] != f_gen
+#ifndef COPY_ONCE
+					-> at--
+#endif
 				:: else ->
 					/* words_have_key, then entry_stands */
 					if
-					:: f_key == key && (wanted) &&
+					:: f_key == a_key && (wanted) &&
 					   ENTRY_STANDS ->
-						f_place = at - 1;
+						f_at = at - 1;
 						break
 					:: else
 					fi
@@ -145,185 +172,187 @@ inline found_next(except, wanted)
 		e = 0;
 		f_key = 0;
 		if
-		:: f_place == NONE ->
-			at = 0;
-			f_slot = 0;
-			f_gen = 0;
-			f_turn = 0;
-			f_value = 0
+		:: f_at == NONE ->
+			at = 0; f_slot = 0; f_gen = 0; f_on = 0; 
+			f_value = 0; f_life = 0
 		:: else
 		fi
 	}
 }
 
 /*
- * is_later(): the signed difference of the turns, then the slot. Half way round is a
+ * is_later(): the signed difference of the ranks, then the slot. Half way round is a
  * tie, too.
  */
-#define TURN_DIFF(a, b) (((a) + TURNS - (b)) % TURNS)
-#define TURN_MORE(a, b) \
-	(TURN_DIFF(a, b) != 0 && TURN_DIFF(a, b) < TURNS / 2)
-#define TURN_TIE(a, b) (TURN_DIFF(a, b) % (TURNS / 2) == 0)
-#define IS_LATER(a_turn, a_slot, b_turn, b_slot) \
-	(TURN_MORE(a_turn, b_turn) || \
-		(TURN_TIE(a_turn, b_turn) && (a_slot) > (b_slot)))
-
-#define RIVAL_LATER IS_LATER(f_turn, f_slot, turn, mine)
-#define RIVAL_EARLIER (!RIVAL_LATER)
+#define RANK_DIFF(a, b) (((a) + RANKS - (b)) % RANKS)
+#define RANK_MORE(a, b) \
+	(RANK_DIFF(a, b) != 0 && RANK_DIFF(a, b) < RANKS / 2)
+#define RANK_TIE(a, b) (RANK_DIFF(a, b) % (RANKS / 2) == 0)
+#define RIVAL_LATER \
+	(RANK_MORE(RANK(f_life), rank) || (RANK_TIE(RANK(f_life), rank) && f_slot > mine))
 
 /*
- * put_may_end(): if its own object still stands now that the rival has been seen, or if
- * it saw the rival before it went in itself. Otherwise the rival may have come after a
- * remove that took our object.
+ * may_end(): if its own object is still live, perhaps on fewer devices, now that the
+ * rival has been seen, or if it saw the rival before it was inserted itself. Otherwise
+ * the rival may be of a time after a free that ended our object.
  */
-#ifdef ENDS_ANY
-#define MAY_END(s, g) true
+#if defined(ENDS_ANY)
+#define MAY_END true
+#elif defined(MAY_END_BY_W0)
+#define MAY_END (generation[mine] == mine_gen || (b_gen == f_gen && \
+	b_slot == f_slot))
 #else
-#define MAY_END(s, g) \
-	(generation[mine] == mine_gen || (b_gen == (g) && b_slot == (s)))
+#define MAY_END ((IS_LIVE(state[mine]) && body_life[mine] == LIFE(rank, my + 1)) || \
+	(b_gen != 0 && b_slot == f_slot && b_life == f_life))
 #endif
-
-/* slot_free(): sets `won`. */
-inline slot_free(s, g, p)
-{
-#ifdef FREE_WITHOUT_CAS
-	if
-	:: generation[s] == g -> generation[s] = g + 1; won = true
-	:: else -> won = false
-	fi;
-#else
-	d_step {
-		won = (generation[s] == g);
-		if
-		:: won -> generation[s] = g + 1
-		:: else
-		fi
-	}
-#endif
-	if
-	:: !won
-	:: else ->
-#ifdef RECYCLE_BEFORE_CLEAR
-		recycle(s);
-#endif
-		d_step {	/* ttm_index_clear */
-			assert(place[p] == ENTRY(key, s));
-			place[p] = 0
-		}
-	fi
-}
 
 /* ttm_supply_put() */
 inline recycle(s)
 {
-	d_step {
-		assert(!supply[s]);
-		supply[s] = true
-	}
+	assert(!supply[s]);
+	supply[s] = true
 }
 
-/* free_commit(), with or without free_count() */
-inline free_commit(s, counted)
-{
-#ifdef RECYCLE_BEFORE_CLEAR
-	frees = frees + counted
+#ifdef SHRINK_KEEPS_GENERATION
+#define NEXT(stays) (f_gen + ((stays) == 0))
 #else
-	d_step {
-		frees = frees + counted;
-		assert(!supply[s]);
-		supply[s] = true
-	}
+#define NEXT(stays) (f_gen + 1)
 #endif
-}
 
-/* found_end() */
-inline found_end()
+/* The CAS of w0: the object stays on these devices, or ends. Sets `won`. */
+inline found_cas(stays)
 {
-	slot_free(f_slot, f_gen, f_place);
-	if
-	:: won -> free_commit(f_slot, 1)
-	:: else
-	fi;
-	won = false
-}
-
-/* The one in hand is the latest so far. */
-inline keep_as_latest()
-{
-	b_gen = f_gen;
-	b_slot = f_slot;
-	b_turn = f_turn;
-	b_place = f_place
-}
-
-inline swap_with_latest()
-{
-	i = f_gen; f_gen = b_gen; b_gen = i;
-	i = f_slot; f_slot = b_slot; b_slot = i;
-	i = f_turn; f_turn = b_turn; b_turn = i;
-	i = f_place; f_place = b_place; b_place = i;
-	i = 0
-}
-
-#ifndef STRICT
-/* ttm_object_remove(): the first that is found */
-inline remove()
-{
-	at = 0;
-	do
-	:: found_next(NONE, true);
-	   if
-	   :: f_place == NONE -> break
-	   :: else ->
-		slot_free(f_slot, f_gen, f_place);
+#ifdef FREE_WITHOUT_CAS
+	won = (generation[f_slot] == f_gen);
+#endif
+	d_step {
+#ifndef FREE_WITHOUT_CAS
+		won = (generation[f_slot] == f_gen);
+#endif
 		if
-		:: won -> free_commit(f_slot, 1); won = false; break
-		:: else -> at = 0
+		:: won -> generation[f_slot] = NEXT(stays); state[f_slot] = stays
+		:: else
+		fi
+	}
+	if
+	:: won && (stays) == 0 ->
+#ifdef RECYCLE_BEFORE_CLEAR
+		d_step { recycle(f_slot) }
+#endif
+		d_step {	/* ttm_index_clear */
+			assert(entry[f_at] == ENTRY(body_key[f_slot], f_slot));
+			entry[f_at] = 0
+		}
+#ifndef RECYCLE_BEFORE_CLEAR
+		d_step { recycle(f_slot) }
+#endif
+	:: else
+	fi
+}
+
+/* found_renew(): the object that was found, on fewer devices now; f_on 0: it is gone. */
+inline found_renew()
+{
+	do
+	:: d_step { f_gen = generation[f_slot]; f_on = state[f_slot] }
+	   if
+	   :: !IS_LIVE(f_on) -> f_on = 0; break
+#ifndef RENEW_ANY
+	   :: IS_LIVE(f_on) && body_life[f_slot] != f_life -> f_on = 0; break
+#endif
+	   :: else ->
+		if
+		:: generation[f_slot] == f_gen -> break
+		:: else
+#ifdef COPY_ONCE
+			-> f_on = 0; break
+#endif
+		fi
+	   fi
+	od;
+	if
+	:: entry[f_at] != ENTRY(key, f_slot) -> f_on = 0
+	:: else
+	fi
+}
+
+/*
+ * found_leave(): what was found leaves these devices. `left` are those that it was on
+ * and that the caller has to count.
+ */
+inline found_leave(devices)
+{
+	do
+	:: left = f_on & (devices);
+	   if
+	   :: left == 0 -> break
+	   :: else ->
+		found_cas(f_on & ~left);
+		if
+		:: won -> break
+		:: else -> found_renew()
 		fi
 	   fi
 	od
 }
+
+#ifdef SHRINKS_COUNT_ALL
+#define LEFT f_on
 #else
+#define LEFT left
+#endif
+
+/* found_count() */
+inline free_count()
+{
+	d_step {
+		if
+		:: won -> devices_count(LEFT, -1)
+		:: else
+		fi;
+		left = 0
+	}
+}
+
 /*
- * Of several that are live the latest is the object. The earlier ones are ended as
- * replaced while it stands, and it goes last.
+ * ttm_remove_slow(): `wants` are the devices that still have to be found. All keys of
+ * the id are looked at, the caller's own place first.
  */
 inline remove()
 {
-	do
-	:: at = 0;
-	   b_gen = 0;
-	   do
-	   :: found_next(NONE, true);
-	      if
-	      :: f_place == NONE -> break
-	      :: f_place != NONE && b_gen == 0 -> d_step { keep_as_latest() }
-	      :: else ->
-		d_step {
-			if
-			:: IS_LATER(f_turn, f_slot, b_turn, b_slot) ->
-				swap_with_latest()
-			:: else
-			fi
-		}
-		if
-		:: generation[b_slot] != b_gen -> at = 0; b_gen = 0
-		:: else -> found_end()
-		fi
-	      fi
-	   od;
-	   if
-	   :: b_gen == 0 -> break	/* FREE_UNKNOWN */
-	   :: else ->
-		slot_free(b_slot, b_gen, b_place);
-		if
-		:: won -> free_commit(b_slot, 1); won = false; break
-		:: else
-		fi
-	   fi
-	od
-}
+	wants = OP_VALUE(op[my]);
+	key = 0;
+	own = 0;
+#if KEYS > 1
+	own = (ID(1) == OP_KEY(op[my]) && PLACE(1) == wants);
 #endif
+	key = own;
+	do
+	:: at = 0;	/* key_leave */
+	   if
+	   :: ID(key) == OP_KEY(op[my]) ->
+		do
+		:: found_next(key, NONE, (f_on & wants) != 0);
+		   if
+		   :: f_at == NONE -> break
+		   :: else ->
+			found_leave(wants);
+			if
+			:: won -> wants = wants & ~left; free_count(); break
+			:: else -> at = 0
+			fi
+		   fi
+		od
+	   :: else
+	   fi;
+	   won = false;
+	   key = (key + 1) % KEYS;
+	   if
+	   :: key == own || wants == 0 -> break
+	   :: else
+	   fi
+	od	/* FREE_UNKNOWN if wants != 0 */
+}
 
 /* Of what is free the first, or with ANY any. */
 #ifdef ANY
@@ -348,21 +377,22 @@ inline supply_take()
 /* slot_begin() and slot_end() */
 inline slot_write()
 {
-	mine_gen = generation[mine];
 	d_step {
-		assert(mine_gen % 3 == 0);
-		generation[mine] = mine_gen + 1
+		assert(state[mine] == 0);
+		mine_gen = generation[mine] + 2;
+		generation[mine] = mine_gen - 1;
+		state[mine] = WRITING
 	}
 	d_step {
-		assert(generation[mine] == mine_gen + 1);
+		assert(generation[mine] == mine_gen - 1);
 		body_key[mine] = key;
-		body_turn[mine] = turn;
-		body_value[mine] = OP_VALUE(op[my])
+		body_value[mine] = OP_VALUE(op[my]);
+		body_life[mine] = LIFE(rank, my + 1)
 	}
 	d_step {
-		assert(generation[mine] == mine_gen + 1);
-		mine_gen = mine_gen + 2;
-		generation[mine] = mine_gen
+		assert(generation[mine] == mine_gen - 1);
+		generation[mine] = mine_gen;
+		state[mine] = PLACE(key)
 	}
 }
 
@@ -371,61 +401,67 @@ inline index_insert()
 {
 	atomic {
 		if
-		:: !place[0] -> mine_place = 0
-		:: !place[1] && IF_FIRST(place[0]) -> mine_place = 1
-		:: !place[2] && IF_FIRST(place[0] && place[1]) -> mine_place = 2
+		:: !entry[0] -> mine_at = 0
+		:: !entry[1] && IF_FIRST(entry[0]) -> mine_at = 1
+		:: !entry[2] && IF_FIRST(entry[0] && entry[1]) -> mine_at = 2
 		fi;
-		place[mine_place] = ENTRY(key, mine)
+		entry[mine_at] = ENTRY(key, mine)
 	}
 }
 
-/*
- * put_is_dispatch(): sets `over`, or `turn`, one more than that of the latest it
- * finds, and remembers that one.
- */
-#ifdef TURN_OF_LAST
-#define TURN_FROM_THIS true
+#ifdef SHRUNK_IS_SAME
+#define IS_SAME_KERNEL (KERNELS && f_value == OP_VALUE(op[my]))
 #else
-#define TURN_FROM_THIS (b_gen == 0 || TURN_MORE(f_turn, b_turn))
+#define IS_SAME_KERNEL \
+	(KERNELS && f_value == OP_VALUE(op[my]) && f_on == PLACE(key))
 #endif
 
-inline put_is_dispatch()
+#ifdef RANK_OF_LAST
+#define RANK_FROM_THIS true
+#else
+#define RANK_FROM_THIS (b_gen == 0 || RANK_MORE(RANK(f_life) + 1, rank))
+#endif
+
+/*
+ * insertion_is_dispatch(): sets `over`, or `rank`, one more than that of the latest it
+ * finds, and remembers that one.
+ */
+inline insertion_is_dispatch()
 {
-	turn = 0;
+	rank = 0;
 	at = 0;
 	do
-	:: found_next(NONE, true);
+	:: found_next(key, NONE, true);
 	   if
-	   :: f_place == NONE -> break
+	   :: f_at == NONE -> break
+	   :: f_at != NONE && IS_SAME_KERNEL ->
+		dispatches++;
+		over = true;
+		break
 	   :: else ->
-		if
-		:: KERNELS && f_value == OP_VALUE(op[my]) ->
-			dispatches++;
-			over = true;
-			break
-		:: else ->
-			d_step {
-				if
-				:: TURN_FROM_THIS ->
-					turn = (f_turn + 1) % TURNS;
-					keep_as_latest()
-				:: else
-				fi
-			}
-		fi
+		d_step {
+			if
+			:: RANK_FROM_THIS ->
+				rank = (RANK(f_life) + 1) % RANKS;
+				b_gen = f_gen;
+				b_slot = f_slot;
+				b_life = f_life
+			:: else
+			fi
+		}
 	   fi
 	od
 }
 
-/* ttm_index_may_have(), put_may_have_rivals(): an entry with our tag, not our own */
+/* ttm_index_may_have_other(): an entry with our tag, not our own */
 inline may_have_rivals()
 {
 	at = 0;
 	do
-	:: at == PLACES -> break
-	:: at < PLACES ->
+	:: at == ENTRIES -> break
+	:: at < ENTRIES ->
 		d_step {
-			e = place[at];
+			e = entry[at];
 			at++;
 			rival = (e != 0 && ENTRY_KEY(e) == key &&
 				ENTRY_SLOT(e) != mine)
@@ -438,104 +474,103 @@ inline may_have_rivals()
 	atomic { e = 0; at = 0 }
 }
 
-/* put_withdraw(): sets `won` */
-inline put_withdraw()
+inline find_mine()
 {
-	slot_free(mine, mine_gen, mine_place);
+	d_step {
+		f_slot = mine;
+		f_gen = mine_gen;
+		f_on = PLACE(key);
+		f_at = mine_at;
+		f_life = LIFE(rank, my + 1)
+	}
+}
+
+/*
+ * insertion_withdraw(): only while the object is whole, for a thread that shrank it has
+ * counted a free. Sets `won`.
+ */
+inline insertion_withdraw()
+{
+	find_mine();
+#ifdef WITHDRAW_SHRUNK
+	found_leave(ALL);
+	left = 0
+#else
+	found_cas(0)
+#endif
+}
+
+#define SAME_LOAD (KERNELS && f_value == OP_VALUE(op[my]))
+
+/* insertion_superseded(): ours was not needed, or is counted and ends. */
+inline insertion_superseded()
+{
 	if
-	:: won -> free_commit(mine, 0)
+	:: SAME_LOAD -> insertion_withdraw()
 	:: else
+	fi;
+	if
+	:: won -> dispatches++
+	:: else ->
+		alloc_count();
+		find_mine();
+		found_leave(ALL);
+		free_count()
 	fi
 }
 
-/* put_superseded() */
-inline put_superseded()
-{
-	if
-	:: KERNELS && f_value == OP_VALUE(op[my]) ->
-		put_withdraw();
-		if
-		:: won -> dispatches++
-		:: else -> allocs++	/* the later one took ours over */
-		fi
-	:: else ->
-		allocs++;
-		slot_free(mine, mine_gen, mine_place);	/* found_end(mine) */
-		if
-		:: won -> free_commit(mine, 1)
-		:: else
-		fi
-	fi;
-	won = false
-}
-
-/* put_replaces(), on e_slot */
-inline put_replaces()
-{
-	if
-	:: MAY_END(e_slot, e_gen) -> slot_free(e_slot, e_gen, e_place)
-	:: else
-	fi;
-	if
-	:: !won -> allocs++
-	:: won && KERNELS && e_value == OP_VALUE(op[my]) ->
-		free_commit(e_slot, 0);
-		dispatches++
-	:: else ->
-		free_commit(e_slot, 1);
-		allocs++
-	fi;
-	won = false
-}
-
-/* put_settle() */
-inline put_settle()
+/* insertion_replaces_any() and insertion_replaces() */
+inline insertion_replaces_any()
 {
 	at = 0;
 	do
-	:: found_next(mine, true);
+	:: found_next(key, mine, !RIVAL_LATER);
 	   if
-	   :: f_place == NONE -> break
-	   :: f_place != NONE && RIVAL_LATER ->
-		put_superseded();
+	   :: f_at == NONE -> break
+	   :: f_at != NONE && !MAY_END
+	   :: f_at != NONE && MAY_END ->
+		found_leave(ALL);
+		if
+		:: won && !replaced && IS_SAME_KERNEL -> dispatches++; left = 0
+		:: won && !replaced && !IS_SAME_KERNEL ->
+			free_count();
+			alloc_count()
+		:: else -> free_count()
+		fi;
+		replaced = replaced || won;
+		won = false
+	   fi
+	od
+}
+
+/* insertion_settle() */
+inline insertion_settle()
+{
+	rival = false;
+	at = 0;
+	do
+	:: found_next(key, mine, true);
+	   if
+	   :: f_at == NONE -> break
+	   :: f_at != NONE && RIVAL_LATER ->
+		insertion_superseded();
 		over = true;
 		break
-	   :: else ->
-		d_step {
-			e_slot = f_slot;
-			e_gen = f_gen;
-			e_place = f_place;
-			e_value = f_value;
-			rivals++
-		}
+	   :: else -> rival = true
 	   fi
 	od;
 	if
-	:: over -> over = false
-	:: !over && rivals == 0 -> allocs++
-	:: else ->
-		put_replaces();
-		if
-		:: rivals > 1 ->
-			at = 0;
-			do
-			:: found_next(mine, RIVAL_EARLIER);
-			   if
-			   :: f_place == NONE -> break
-			   :: else ->
-				if
-				:: MAY_END(f_slot, f_gen) -> found_end()
-				:: else
-				fi
-			   fi
-			od
-		:: else
-		fi
+	:: !over && rival -> insertion_replaces_any()
+	:: else
+	fi;
+	if
+	:: !over && !replaced -> alloc_count()
+	:: else
 	fi
 }
 
-/* put_enter(), and the look at the index that follows */
-inline put_enter()
+/* insertion_begin(), and the look at the index that follows */
+inline insertion_begin()
 {
 	supply_take();
 	slot_write();
@@ -556,186 +591,194 @@ inline put_enter()
 #endif
 }
 
-/* ttm_put_carefully() */
-inline put_carefully()
+/* insert_boldly() and insertion_check() if `bold`, and then insert_careful() */
+inline put()
 {
-	put_is_dispatch();
-	if
-	:: over -> over = false
-	:: else ->
-		put_enter();
-		if
-		:: rival -> put_settle()
-		:: else -> allocs++
-		fi
-	fi
-}
-
-/* ttm_object_put() of a buffer, ttm_put_meets() */
-inline put_boldly()
-{
-	turn = 0;
-	put_enter();
-	if
-	:: rival ->
+	do
+	:: if
+	   :: bold
+	   :: else -> insertion_is_dispatch()
+	   fi;
+	   if
+	   :: over -> break
+	   :: else -> insertion_begin()
+	   fi;
+	   if
+	   :: bold && rival ->
 		at = 0;
-		found_next(mine, true);
+		found_next(key, mine, true);
 		if
-		:: f_place != NONE -> put_withdraw()
-		:: else
-		fi;
-		if
-		:: won ->
-			atomic {
-				won = false; rival = false; mine = NONE;
-				mine_gen = 0; mine_place = 0
-			}
-			put_carefully()
-		:: else -> allocs++
+		:: f_at == NONE -> rival = false
+		:: else -> insertion_withdraw()
 		fi
-	:: else -> allocs++
-	fi
+	   :: else
+	   fi;
+	   if
+	   :: won -> atomic {
+		won = false; rival = false; bold = false; mine = NONE;
+		mine_gen = 0; mine_at = 0
+	      }
+#ifdef WITHDRAW_OR_COUNT
+	   :: !won && bold -> alloc_count(); break
+	   :: !won && !bold && rival -> insertion_settle(); break
+#else
+	   :: !won && rival -> insertion_settle(); break
+#endif
+	   :: !won && !rival -> alloc_count(); break
+	   fi
+	od
 }
 
 proctype Thread(byte me)
 {
 	byte my = me * OPS;	/* current operation */
-	byte key, turn, mine = NONE, mine_gen, mine_place;
-	byte at, e, f_place, f_slot, f_gen, f_key, f_turn, f_value;
-	byte i;
-	byte b_gen, b_slot, b_turn, b_place;	/* the latest seen */
-	byte e_slot, e_gen, e_place, e_value, rivals;	/* the last earlier one */
-	bool won, over, rival;
+	byte key, rank, mine = NONE, mine_gen, mine_at;
+	byte at, e, f_at, f_slot, f_gen, f_on, f_key, f_value, f_life;
+	byte i, wants, left, own;
+	byte b_gen, b_slot, b_life;	/* the latest seen before the insertion */
+	bool won, over, rival, replaced, bold = BOLD;
 
 	do
 	:: my == (me + 1) * OPS || op[my] == 0 -> break
 	:: else ->
-		key = OP_KEY(op[my]);
 		note_begin();
 		if
-		:: !OP_IS_PUT(op[my]) -> remove()
-		:: OP_IS_PUT(op[my]) && BOLD -> put_boldly()
-		:: OP_IS_PUT(op[my]) && !BOLD -> put_carefully()
+		:: OP_IS_PUT(op[my]) -> key = OP_KEY(op[my]); put()
+		:: else -> remove()
 		fi;
 		atomic {
 			puts = puts + OP_IS_PUT(op[my]);
-			began[my] = 2;
+			latest[my] = OP_DEVICES(op[my]);
 			my++;
-			key = 0; turn = 0; mine = NONE; mine_gen = 0;
-			mine_place = 0; at = 0; e = 0; f_place = 0; f_slot = 0;
-			f_gen = 0; f_key = 0; f_turn = 0; f_value = 0;
-			b_gen = 0; b_slot = 0; b_turn = 0; b_place = 0;
-			e_slot = 0; e_gen = 0; e_place = 0; e_value = 0; rivals = 0;
-			won = false; over = false; rival = false
+			key = 0; rank = 0; mine = NONE; mine_gen = 0; mine_at = 0;
+			at = 0; e = 0; f_at = 0; f_slot = 0; f_gen = 0; f_on = 0;
+			f_key = 0; f_value = 0; f_life = 0;
+			wants = 0; left = 0; own = 0; b_gen = 0; b_slot = 0;
+			b_life = 0; won = false; over = false; rival = false;
+			replaced = false; bold = BOLD
 		}
 	od;
 	done++
+}
+
+/* Sets `which` to the slot of key k that is live, if there is one. */
+inline find_live()
+{
+	which = NONE;
+	s = 0;
+	do
+	:: s < SLOTS ->
+		if
+		:: IS_LIVE(state[s]) && body_key[s] == k ->
+			assert(which == NONE);
+			which = s
+		:: else
+		fi;
+		s++
+	:: else -> break
+	od
+}
+
+/* The operations that may have been the latest on device d leave what is live there. */
+inline check_order()
+{
+	k = 0;
+	find_live();
+	d = 0;
+	do
+	:: d < DEVICES && (PLACE(0) >> d & 1) ->
+		value = NONE;
+		if
+		:: which != NONE && (state[which] >> d & 1) ->
+			value = body_value[which]
+		:: else
+		fi;
+		right = (initial_latest >> d & 1) && value == 0;
+		s = 0;
+		do
+		:: s < THREADS * OPS ->
+			right = right || ((latest[s] >> d & 1) && value ==
+				(OP_IS_PUT(op[s]) -> OP_VALUE(op[s]) : NONE));
+			s++
+		:: else -> break
+		od;
+		assert(right);
+		d++
+	:: else -> break
+	od
 }
 
 /* Everybody has finished. */
 inline check_rest()
 {
 	d_step {
-		live = 0;
 		k = 0;
 		do
-		:: k < KEYS ->
-			live_of_key = 0;
-			which = NONE;
-			s = 0;
-			do
-			:: s < SLOTS ->
-				if
-				:: IS_LIVE(generation[s]) && body_key[s] == k ->
-					live_of_key++;
-					which = s
-				:: else
-				fi;
-				s++
-			:: else -> break
-			od;
-			assert(live_of_key <= 1);
-			live = live + live_of_key;
-
-			/* Is there an operation that may have been the last? */
-			right = false;
-			s = 0;
-			do
-			:: s < THREADS * OPS ->
-				if
-				:: op[s] == 0 || OP_KEY(op[s]) != k
-				:: else ->
-					if
-					:: began[s] == 2 && OP_IS_PUT(op[s]) &&
-					   live_of_key == 1 &&
-					   OP_VALUE(op[s]) == body_value[which] ->
-						right = true
-					:: began[s] == 2 && !OP_IS_PUT(op[s]) &&
-					   live_of_key == 0 ->
-						right = true
-					:: else
-					fi
-				fi;
-				s++
-			:: else -> break
-			od;
-#ifdef ORDER
-			assert(right);
-#endif
-			k++
+		:: k < KEYS -> find_live(); k++
 		:: else -> break
 		od;
-
+#ifdef ORDER
+		check_order();
+#endif
 		s = 0;
 		do
 		:: s < SLOTS ->
 			entries = 0;
 			k = 0;
 			do
-			:: k < PLACES ->
+			:: k < ENTRIES ->
 				if
-				:: place[k] == 0
-				:: place[k] != 0 && ENTRY_SLOT(place[k]) == s ->
+				:: entry[k] != 0 && ENTRY_SLOT(entry[k]) == s ->
 					entries++;
-					assert(ENTRY_KEY(place[k]) == body_key[s])
+					assert(ENTRY_KEY(entry[k]) == body_key[s])
 				:: else
 				fi;
 				k++
 			:: else -> break
 			od;
-			assert(entries == (IS_LIVE(generation[s]) -> 1 : 0));
-			assert(supply[s] == !IS_LIVE(generation[s]));
+			assert(entries == IS_LIVE(state[s]));
+			assert(supply[s] == (state[s] == 0));
+			d = 0;
+			do
+			:: d < DEVICES ->
+				count[d] = count[d] - (state[s] >> d & 1);
+				d++
+			:: else -> break
+			od;
 			s++
 		:: else -> break
 		od;
-
-		assert(allocs - frees == live);
-		assert(puts == allocs + dispatches - INITIAL);
+		assert(count[0] == 0 && count[1] == 0 && count[2] == 0);
+		assert(puts == allocs + dispatches);
 #ifdef CHECK_MORE
 		assert(CHECK_MORE)
 #endif
 	}
 }
 
+/* An object with this key that is live from the beginning. */
+inline begin_with(k, s, a_rank)
+{
+	supply[s] = false;
+	generation[s] = 2;
+	state[s] = PLACE(k);
+	body_key[s] = k;
+	body_life[s] = LIFE(a_rank, 0);
+	entry[s] = ENTRY(k, s);
+	count[0] = count[0] + (PLACE(k) & 1);
+	count[1] = count[1] + (PLACE(k) >> 1 & 1);
+	count[2] = count[2] + (PLACE(k) >> 2 & 1);
+	initial_latest = initial_latest | PLACE(k)
+}
+
 init
 {
-	byte s, k, live, live_of_key, which, entries;
+	byte s, k, d, which, value, entries;
 	bool right;
 
 	d_step {
-		s = 0;
-		do
-		:: s < SLOTS -> supply[s] = true; s++
-		:: else -> break
-		od;
-#if INITIAL
-		/* An object of key 0 that is live from the beginning. */
-		supply[INITIAL_SLOT] = false;
-		generation[INITIAL_SLOT] = 2;
-		body_turn[INITIAL_SLOT] = INITIAL_TURN;
-		place[INITIAL_PLACE] = ENTRY(0, INITIAL_SLOT);
-		allocs = 1;
-#endif
+		supply[0] = true; supply[1] = true; supply[2] = true;
+		INITIAL
 		SCRIPT
 	}
 	atomic {

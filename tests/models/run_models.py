@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
 DEPTH = 20000
 MEMORY_MB = 1500
+OPTIMISED = ('mirror', 'publish', 'seat')
 
 Case = collections.namedtuple('Case', 'model defines refuted')
 
@@ -45,14 +46,15 @@ CASES = (
             'NO_TAIL_ACQUIRE', 'NO_ACQUIRE_FENCE', 'TSO NO_ACQUIRE_FENCE',
             'INTENT_EARLY', 'TSO INTENT_EARLY',
             'TAIL_AGAIN', 'TSO TAIL_AGAIN', 'ADOPT ADOPT_AS_IS') +
-    holds('mirror', '', 'CAPACITY=2', 'LANES=2 CANCEL') +
+    holds('mirror', 'LIVES=1', 'LANES=2', 'LANES=2 CAPACITY=2', 'NO_SHRINK',
+          'LANES=2 CANCEL NO_SHRINK', 'LANES=2 CANCEL LIVES=1') +
     mutants('mirror',
-            'FREE_KEEPS_GENERATION', 'NO_EQUAL_RULE', 'NO_GENERATION_RULE',
-            'SCAN_BEFORE_TAILS', 'RECORD_FIRST',
+            'NO_SHRINK FREE_KEEPS_GENERATION',
+            'LIVES=1 SHRINK_KEEPS_GENERATION', 'LANES=2 SHRINK_KEEPS_BODY',
+            'LANES=2 NO_EQUAL_RULE', 'LIVES=1 NO_GENERATION_RULE',
+            'LANES=2 SCAN_BEFORE_TAILS', 'LIVES=1 RECORD_FIRST',
             'LANES=2 CANCEL WRITING_IS_LIVE',
             'LANES=2 CANCEL NOOP_IS_NOTHING') +
-    holds('nesting', '') +
-    mutants('nesting', 'BY_INTENT', 'TAIL_READ_EARLY', 'LEAVE_EARLY') +
     holds('publish', 'READS=1', 'TSO LAST=2 READS=1', 'COPIES TSO',
           'COPIES LAST=4 READS=3', 'COPIES SUCCESSOR') +
     mutants('publish',
@@ -68,55 +70,55 @@ CASES = (
             'LOOK_BEFORE_BEFORE') +
     holds('supply', '', 'THREADS=3 CHANGES=2') +
     mutants('supply', 'NO_TAG', 'LINK_AFTER_CAS') +
+    holds('close',
+          'ALLOC_CLOSE', 'SEVERAL_CLOSES', 'SAME_CLOSES', 'THREE_CLOSERS',
+          'PARTS_CLOSE', 'REUSE_CLOSE', 'READ_CLOSE') +
+    mutants('close',
+            'ALLOC_CLOSE CLOSES_FIRST', 'SAME_CLOSES NO_HELP',
+            'SEVERAL_CLOSES HELPS_COUNT_ONLY', 'SEVERAL_CLOSES CLEARED',
+            'SEVERAL_CLOSES EPOCH_STORED', 'SEVERAL_CLOSES STAMP_IS_EPOCH',
+            'ALLOC_CLOSE ALLOC_EPOCH_EARLY', 'REUSE_CLOSE FREE_EPOCH_EARLY',
+            'REUSE_CLOSE FREE_CLOSES_EARLY', 'ALLOC_CLOSE COUNTS_ORPHANS',
+            'READ_CLOSE READ_CLOSES_EARLY') +
     holds('object',
           # CBs, and kernels of different sizes
           'PUT_PUT ANY ORDER', 'REPLACE_REPLACE ANY ORDER',
-          'REPLACE_REMOVE ANY ORDER', 'REMOVE_REMOVE ANY ORDER',
-          'REMOVE_REUSE ANY ORDER', 'CYCLE_CYCLE ORDER', 'TWO_KEYS ANY ORDER',
-          'PUT_CYCLE ANY ORDER', 'REPLACE_CYCLE ANY ORDER', 'PUT_UNDO ANY',
-          'REPLACE_TWICE', 'TURN_WRAP ANY ORDER', 'PUT2_REMOVE',
+          'REPLACE_FREE ANY ORDER', 'FREE_FREE ANY ORDER',
+          'FREE_REUSE ANY ORDER', 'TWO_IDS ANY', 'PUT_CYCLE ANY ORDER',
+          'REPLACE_CYCLE ORDER', 'PUT_UNDO', 'REPLACE_TWICE',
+          'RANK_WRAP ORDER',
+          # parts of them are freed
+          'PART_PART ANY ORDER', 'PARTS_OVERLAP ANY ORDER', 'PARTS3',
+          'PART_WHOLE ANY ORDER', 'PART_REUSE ANY ORDER',
+          'PART_REUSE_OTHER ANY', 'PART_REPLACE ANY ORDER',
+          'PARTS_REPLACE ANY ORDER', 'PARTS_REPLACE3 ORDER',
+          'PART_CYCLE ORDER', 'PUT_PART', 'REPLACE_PART_FREE ANY ORDER',
+          'TWO_PLACES ANY', 'TWO_PLACES_OVERLAP ANY',
           # buffers
-          'PUT_PUT BOLD=1 ORDER', 'REPLACE_REPLACE BOLD=1 ORDER',
-          'PUT_CYCLE BOLD=1 ORDER', 'REMOVE_REUSE BOLD=1 ORDER',
-          'REPLACE_REMOVE BOLD=1', 'REPLACE_CYCLE BOLD=1', 'PUT_UNDO BOLD=1',
+          'PUT_PUT BOLD=1 ORDER', 'PUT_CYCLE BOLD=1 ORDER',
+          'FREE_REUSE BOLD=1 ORDER', 'REPLACE_FREE BOLD=1',
+          'PART_REUSE BOLD=1 ORDER', 'PART_REPLACE BOLD=1',
+          'PARTS_REPLACE3 BOLD=1', 'REPLACE_PART_FREE BOLD=1',
+          'PUT_PART BOLD=1',
           # kernels of one size
           'LOAD2 ANY ORDER', 'LOAD2_TWICE ORDER', 'LOAD_OTHER ORDER',
-          'LOAD_CYCLE ANY ORDER', 'LOAD2_UNLOAD', 'LOAD3') +
+          'LOAD_CYCLE ANY ORDER', 'LOAD_PART ANY ORDER',
+          'LOAD_PART_AGAIN ANY ORDER', 'LOAD_PART BOLD=1') +
     mutants('object',
             'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
             'PUT_PUT NO_FENCE_AFTER_CAS', 'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
-            'REMOVE_REMOVE ANY NO_ENTRY_STANDS',
-            'REMOVE_REUSE ANY RECYCLE_BEFORE_CLEAR',
-            'REMOVE_REMOVE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
-            'PUT_CYCLE ANY ORDER ENDS_ANY', 'LOAD_CYCLE ANY ORDER ENDS_ANY',
-            'REPLACE_TWICE ANY ORDER STRICT TURN_OF_LAST') +
-    holds('group',
-          # octets and places are used again
-          'REUSE ANY', 'LIVE_REUSE ANY', 'REUSE_OTHER ANY', 'REUSE_TWICE ANY',
-          'MESH_MESH_FREE ANY', 'MESH_MESH_FREE ANY MEMBERS_BEFORE_ENTRY', 'MESH_MESH_MEMBER ANY', 'MESH_MESH_OTHER ANY',
-          # rivals
-          'MESH_SINGLE ANY', 'MESH_SINGLE_FREE', 'MESH_SINGLES', 'MESH_CYCLE',
-          'LIVE_SINGLE_FREE ANY', 'LIVE_SINGLE_FREE ANY OCTETS_HIGH',
-          'MESH_MESH', 'MESH_MESH_REMOVE') +
-    mutants('group',
-            'REUSE ANY NO_ENTRY_STANDS', 'MESH_MESH_FREE ANY NO_ENTRY_STANDS',
-            'REUSE NO_USE_COUNT', 'MESH_MESH_FREE ANY MESH_NO_USE_COUNT',
-            'REUSE NO_BIT', 'REUSE WORD_AFTER_SLOT',
-            'MESH_MESH_FREE MEMBERS_BEFORE_ENTRY WORD_BEFORE_SLOTS',
-            'MESH_SINGLE WORD_AFTER_LOOK',
-            'REUSE CLAIM_WITHOUT_CAS', 'MESH_MESH_FREE CLAIM_WITHOUT_CAS',
-            'REUSE DROPPED_AT_CLAIM', 'REUSE GOING_IGNORED',
-            'REUSE PLAIN_END_ALWAYS', 'REUSE LEAVE_BEFORE_FREE',
-            'REUSE LEAVE_WITHOUT_CAS', 'REUSE LEAVE_READ_AGAIN',
-            'REUSE_TWICE ANY OCTET_BEFORE_CLEAR', 'REUSE LAST_DOES_NOT_CLEAR',
-            'LIVE_SINGLE_FREE ANY ENDS_ANY',
-            'MESH_SINGLE NO_SINGLES_ANNOUNCED',
-            'MESH_SINGLE NO_GROUPS_ANNOUNCED',
-            'MESH_SINGLE SINGLES_ANNOUNCED_LATE',
-            'MESH_SINGLE GROUPS_ANNOUNCED_LATE',
-            'MESH_SINGLE SINGLE_LOOKS_FIRST', 'MESH_SINGLE GROUP_LOOKS_FIRST',
-            'MESH_MESH GROUP_LOOKS_FIRST'))
-
+            'FREE_FREE ANY NO_ENTRY_STANDS',
+            'FREE_REUSE ANY RECYCLE_BEFORE_CLEAR',
+            'FREE_FREE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
+            'LOAD_CYCLE ANY ORDER ENDS_ANY',
+            'PUT_PUT_PART MAY_END_BY_W0',
+            'REPLACE_PART_FREE ANY ORDER MAY_END_BY_W0',
+            'PARTS_OVERLAP COPY_ONCE', 'PART_REPLACE COPY_ONCE',
+            'PART_PART SHRINK_KEEPS_GENERATION',
+            'PART_PART SHRINKS_COUNT_ALL',
+            'PART_REPLACE BOLD=1 WITHDRAW_SHRUNK',
+            'PART_REPLACE BOLD=1 WITHDRAW_OR_COUNT',
+            'LOAD_PART ANY SHRUNK_IS_SAME'))
 
 def run(command, folder):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
@@ -132,10 +134,8 @@ def build(case, folder):
     made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
     if made.returncode != 0 or 'Error' in made.stdout:
         return made.stdout
-    # These take longer to optimise than to run.
-    optimise = {'object': '-O0', 'publish': '-O1',
-                'group': '-O0' if case.refuted else '-O1'}.get(case.model,
-                                                               '-O2')
+    # Nearly all take longer to optimise than to run.
+    optimise = '-O1' if case.model in OPTIMISED and not case.refuted else '-O0'
     made = run(['gcc', optimise, '-w',
                 '-DSAFETY', '-DCOLLAPSE', f'-DMEMLIM={MEMORY_MB}',
                 '-o', 'pan', 'pan.c'], folder)

@@ -64,7 +64,7 @@ def self_test(schema, document):
         lambda d: d['devices'][0]['figures']['cb'].update(live_bytes=-1),
         lambda d: d['processes'][0].update(state='asleep'),
         lambda d: d['objects'][0].update(id=None),
-        lambda d: d.update(schema_version=2),
+        lambda d: d.update(schema_version=1),
     )
     for number, change in enumerate(changes):
         if not changed(change):

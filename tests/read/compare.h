@@ -20,6 +20,7 @@ static inline bool field_equal(
 {
 	const char *const *texts_a, *const *texts_b;
 	const struct ttmem_point *points_a, *points_b;
+	const uint64_t *indexes_a, *indexes_b;
 	uint64_t len_a, len_b, i;
 
 	memcpy(&len_a, a + (field->size > 8 ? 8 : 0), 8);
@@ -28,6 +29,8 @@ static inline bool field_equal(
 	memcpy(&texts_b, b, sizeof(texts_b));
 	memcpy(&points_a, a, sizeof(points_a));
 	memcpy(&points_b, b, sizeof(points_b));
+	memcpy(&indexes_a, a, sizeof(indexes_a));
+	memcpy(&indexes_b, b, sizeof(indexes_b));
 	switch (field->kind) {
 	case TTM_FIELD_TEXT:
 		return texts_equal(
@@ -37,6 +40,11 @@ static inline bool field_equal(
 			if (!texts_equal(texts_a[i], texts_b[i]))
 				return false;
 		return len_a == len_b;
+	case TTM_FIELD_INDEXES:
+		return len_a == len_b &&
+			(len_a == 0 ||
+				memcmp(indexes_a, indexes_b,
+					len_a * sizeof(*indexes_a)) == 0);
 	case TTM_FIELD_POINTS:
 		return len_a == len_b &&
 			(len_a == 0 ||

@@ -74,6 +74,11 @@ static uint64_t next_random(struct writer *w)
 	return w->random >> 33;
 }
 
+static uint64_t banks_of(uint64_t id)
+{
+	return (id & 0xffff) + 1;
+}
+
 /* All words of an object follow from its id. */
 static void object_change(
 	struct writer *w, unsigned row, bool live, uint64_t id)
@@ -82,19 +87,20 @@ static void object_change(
 	uint64_t size = id % 100000 + 1;
 
 	if (*word(w, at + 0x08)) {
-		w->total -= *word(w, at + 0x28);
+		w->total -= *word(w, at + 0x30);
 		w->used--;
 	}
 	store_first(w, at, seq + 1);
 	store(w, at + 0x08, live ? (uint64_t)100 << 32 : 0);
-	store(w, at + 0x10, 0);
-	store(w, at + 0x18, id);
-	store(w, at + 0x20, id * 3);
-	store(w, at + 0x28, size);
-	store(w, at + 0x30, id ^ 0x5555);
-	store(w, at + 0x38, id + 7);
-	store(w, at + 0x40, 0);
-	store(w, at + 0x48, (id & 0xffff) << 16);
+	store(w, at + 0x10, 1);
+	store(w, at + 0x18, 0);
+	store(w, at + 0x20, id);
+	store(w, at + 0x28, id * 3);
+	store(w, at + 0x30, size);
+	store(w, at + 0x38, size | banks_of(id) << 46);
+	store(w, at + 0x40, id + 7);
+	store(w, at + 0x48, 0);
+	store(w, at + 0x50, (id & 0xffff) << 16);
 	store_last(w, at, seq + 2);
 	if (live) {
 		w->total += size;
@@ -120,11 +126,11 @@ static void publish(struct writer *w)
 	store(w, at + 0x18, OBJECTS);
 	store(w, at + 0x20, w->used);
 	store(w, at + 0x28, agg_now());
-	store(w, agg_row(&agg, copy, AGG_DEVICES, 0) + 0x148, w->total);
-	store(w, agg_row(&agg, copy, AGG_DEVICES, 0) + 0x150, w->used);
+	store(w, agg_row(&agg, copy, AGG_DEVICES, 0) + 0x180, w->total);
+	store(w, agg_row(&agg, copy, AGG_DEVICES, 0) + 0x188, w->used);
 	store(w, agg_row(&agg, copy, AGG_HEALTH, 0) + 0x98, w->publication);
 	store(w, agg_row(&agg, copy, AGG_PROCESSES, 0) + 0x68, w->publication);
-	store(w, agg_row(&agg, copy, AGG_SHARES, 0) + 0x330, w->publication);
+	store(w, agg_row(&agg, copy, AGG_SHARES, 0) + 0x380, w->publication);
 	store(w, agg_row(&agg, copy, AGG_UNTRACKED, 0) + 0x18, w->publication);
 	seq = *word(w, at);
 	store_last(w, at, seq + 1);
@@ -170,20 +176,21 @@ static pid_t writer_start(uint64_t publication, unsigned changes)
 	agg_make(&agg, NULL, OBJECTS, 0);
 	agg_sample(&agg, st.st_dev, st.st_ino, &sample);
 	for (i = 0; i < OBJECTS; i++)
-		memset(agg.bytes + agg_object(&agg, (unsigned)i), 0, 0x50);
+		memset(agg.bytes + agg_object(&agg, (unsigned)i), 0,
+			AGG_OBJECT_SIZE);
 	for (i = 0; i < 2; i++) {
 		unsigned c = (unsigned)i;
 
 		agg_put64(&agg, agg.copy_off[i] + 0x08, publication);
 		agg_put64(&agg, agg.copy_off[i] + 0x18, 0);
 		agg_put64(&agg, agg.copy_off[i] + 0x20, 0);
-		agg_put64(&agg, agg_row(&agg, c, AGG_DEVICES, 0) + 0x148, 0);
-		agg_put64(&agg, agg_row(&agg, c, AGG_DEVICES, 0) + 0x150, 0);
+		agg_put64(&agg, agg_row(&agg, c, AGG_DEVICES, 0) + 0x180, 0);
+		agg_put64(&agg, agg_row(&agg, c, AGG_DEVICES, 0) + 0x188, 0);
 		agg_put64(&agg, agg_row(&agg, c, AGG_HEALTH, 0) + 0x98,
 			publication);
 		agg_put64(&agg, agg_row(&agg, c, AGG_PROCESSES, 0) + 0x68,
 			publication);
-		agg_put64(&agg, agg_row(&agg, c, AGG_SHARES, 0) + 0x330,
+		agg_put64(&agg, agg_row(&agg, c, AGG_SHARES, 0) + 0x380,
 			publication);
 		agg_put64(&agg, agg_row(&agg, c, AGG_UNTRACKED, 0) + 0x18,
 			publication);
@@ -207,7 +214,7 @@ static void object_is_whole(const struct ttmem_object_row *o)
 {
 	TEST_ASSERT_EQUAL_UINT64(o->id * 3, o->address);
 	TEST_ASSERT_EQUAL_UINT64(o->id % 100000 + 1, o->size);
-	TEST_ASSERT_EQUAL_UINT64(o->id ^ 0x5555, o->charged);
+	TEST_ASSERT_EQUAL_UINT64(banks_of(o->id), o->banks);
 	TEST_ASSERT_EQUAL_UINT64(o->id + 7, o->allocated_ns);
 	TEST_ASSERT_EQUAL_UINT64(o->id & 0xffff, o->stack);
 }

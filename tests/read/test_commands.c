@@ -36,7 +36,7 @@ static void process_be_us(uint64_t start_time, uint64_t pid_namespace)
 	agg_put32(&agg, at + 0x38, (uint32_t)getpid());
 	agg_put64(&agg, at + 0x40, pid_namespace);
 	agg_put64(&agg, at + 0x48, start_time);
-	memset(agg.bytes + at + 0x230, 0, 512);
+	memset(agg.bytes + at + 0x238, 0, 512);
 }
 
 /* The first argument of a process of the sample, "" without any. */
@@ -106,7 +106,7 @@ static struct entry dead_entry(void)
 	uint64_t at = agg_row(&agg, 0, AGG_PROCESSES, 1);
 	struct entry entry;
 
-	memset(agg.bytes + at + 0x230, 0, 512);
+	memset(agg.bytes + at + 0x238, 0, 512);
 	memset(&entry, 0, sizeof(entry));
 	entry.head.magic = TTM_RETIRED_MAGIC;
 	entry.head.version = TTM_RETIRED_VERSION;

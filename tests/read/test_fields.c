@@ -49,7 +49,7 @@ static void test_names_go_both_ways(void)
 		}
 	}
 	TEST_ASSERT_EQUAL_UINT64(
-		9 + 3 + 10 + 5 + 9 + 2 + 3 + 3 + 6 + 3 + 2 + 2 + 20, found);
+		9 + 3 + 10 + 6 + 9 + 2 + 3 + 3 + 6 + 3 + 2 + 2 + 20, found);
 }
 
 static void test_official_names(void)

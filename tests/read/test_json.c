@@ -69,7 +69,7 @@ static void test_it_is_one_line_and_starts_with_the_version(void)
 {
 	round_trip();
 	TEST_ASSERT_EQUAL_INT(
-		0, strncmp(text.bytes, "{\"schema_version\":1,", 20));
+		0, strncmp(text.bytes, "{\"schema_version\":2,", 20));
 	TEST_ASSERT_EQUAL_PTR(
 		text.bytes + text.size - 1, strchr(text.bytes, '\n'));
 }
@@ -169,9 +169,9 @@ static void test_extreme_numbers(void)
 
 static void test_an_empty_document_is_all_unknown(void)
 {
-	static const char empty[] = "{\"schema_version\":1}";
+	static const char empty[] = "{\"schema_version\":2}";
 	static const char little[] =
-		"{\"schema_version\":1.5,\"new\":[{}],\"devices\":[{\"newer\":1},"
+		"{\"schema_version\":2.5,\"new\":[{}],\"devices\":[{\"newer\":1},"
 		"{\"figures\":{\"cb\":{\"live_bytes\":5},\"future\":1}}]}";
 
 	TEST_ASSERT_EQUAL_INT(0,
@@ -192,6 +192,32 @@ static void test_an_empty_document_is_all_unknown(void)
 		ttmem_snapshot_device(again, 1)->figures[0].live_bytes);
 	TEST_ASSERT_EQUAL_INT64(TTMEM_HEADROOM_UNKNOWN,
 		ttmem_snapshot_device(again, 1)->headroom);
+}
+
+static void test_places_come_back_with_what_is_not_listed(void)
+{
+	static const char document[] =
+		"{\"schema_version\":2,\"devices\":[{},{}],\"shares\":[{}],"
+		"\"places\":[{\"label\":\"0,2-3\",\"devices\":[1,null,0],"
+		"\"usages\":[null,0,null]},{\"devices\":[]}]}";
+	const struct ttmem_place_row *p;
+	struct ttmem_snapshot *first = NULL;
+
+	TEST_ASSERT_EQUAL_INT(0,
+		ttmem_snapshot_parse(
+			document, sizeof(document) - 1, &first, NULL));
+	ttmem_snapshot_free(&snapshot);
+	snapshot = first;
+	round_trip();
+	snapshots_equal(snapshot, again);
+	contains("\"devices\":[1,null,0],\"usages\":[null,0,null]");
+	p = ttmem_snapshot_place(again, 0);
+	TEST_ASSERT_EQUAL_STRING("0,2-3", p->label);
+	TEST_ASSERT_EQUAL_UINT64(3, p->devices_len);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, p->devices[1]);
+	TEST_ASSERT_EQUAL_UINT64(0, p->usages[1]);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, ttmem_snapshot_place(again, 1)->devices_len);
 }
 
 static void test_a_failing_write_ends_it(void)
@@ -256,6 +282,7 @@ int main(void)
 	RUN_TEST(test_all_of_unicode_comes_back);
 	RUN_TEST(test_extreme_numbers);
 	RUN_TEST(test_an_empty_document_is_all_unknown);
+	RUN_TEST(test_places_come_back_with_what_is_not_listed);
 	RUN_TEST(test_a_failing_write_ends_it);
 	RUN_TEST(test_into_a_stream);
 	RUN_TEST(test_broken_documents);

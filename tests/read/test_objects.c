@@ -8,7 +8,7 @@
 #include "read/compare.h"
 #include "read/read.h"
 
-#define HEAD "{\"schema_version\":1,\"processes\":[{},{}],\"devices\":[{}],"
+#define HEAD "{\"schema_version\":2,\"processes\":[{},{}],\"places\":[{}],"
 #define PLAIN "\"objects\""
 #define OTHERWISE "\"\\u006fbjects\""
 
@@ -73,7 +73,7 @@ static int parse_objects(
 }
 
 #define ROW                                                                    \
-	"{\"process\":1,\"device\":0,\"share\":null,\"figure\":\"l1\","        \
+	"{\"process\":1,\"place\":0,\"live_place\":null,\"figure\":\"l1\","    \
 	"\"leak_class\":\"live\",\"orphaned\":false,\"persistent\":true,"      \
 	"\"borrowed\":null,\"bytes\":118912,\"size\":0,\"cores\":null,"        \
 	"\"id\":\"0xffffffffffffffff\",\"address\":\"0x1222c0\","              \
@@ -131,7 +131,7 @@ static const char *const wrong[] = {
 	"[{\"new\":1,\"new\":1}]",
 	"[{\"bytes\":9223372036854775808}]",
 	"[{\"process\":2}]",
-	"[{\"share\":0}]",
+	"[{\"place\":1}]",
 	"[{\"id\":\"0x\"}]",
 	"[{\"id\":\"12\"}]",
 	"[{\"id\":\"0x1g\"}]",
@@ -159,8 +159,8 @@ static void test_right_ones_are_the_same(void)
 			right[i]);
 		TEST_ASSERT_EQUAL_INT_MESSAGE(0,
 			parse_objects("\n{", right[i],
-				",\"devices\":[{}],\"processes\":[{},{}],"
-				"\"schema_version\":1}"),
+				",\"places\":[{}],\"processes\":[{},{}],"
+				"\"schema_version\":2}"),
 			right[i]);
 	}
 }

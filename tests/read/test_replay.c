@@ -5,9 +5,9 @@
 #include "read/compare.h"
 #include "read/read.h"
 
-#define EMPTY "{\"schema_version\":1}"
+#define EMPTY "{\"schema_version\":2}"
 #define PUBLICATION(n)                                                         \
-	"{\"schema_version\":1,\"info\":{\"publication\":" #n "}}"
+	"{\"schema_version\":2,\"info\":{\"publication\":" #n "}}"
 
 static struct ttmem_replay *replay;
 static struct ttmem_snapshot *snapshot;
@@ -90,45 +90,49 @@ static void test_what_is_refused_and_why(void)
 	refused("[]", -EPROTO, "no ttmem snapshot");
 	refused("{}", -EPROTO, "no ttmem snapshot");
 	refused("{\"schema_version\":\"1\"}", -EPROTO, "no ttmem snapshot");
-	refused("{\"schema_version\":2}", -EPROTONOSUPPORT, "2 and not 1");
-	refused("{\"schema_version\":1e300}", -EPROTONOSUPPORT, "and not 1");
-	refused("{\"schema_version\":1,\"schema_version\":1}", -EPROTO,
+	refused("{\"schema_version\":1}", -EPROTONOSUPPORT, "1 and not 2");
+	refused("{\"schema_version\":1e300}", -EPROTONOSUPPORT, "and not 2");
+	refused("{\"schema_version\":2,\"schema_version\":2}", -EPROTO,
 		"duplicate");
-	refused("{\"schema_version\":1} x", -EPROTO, "column");
-	refused("{\"schema_version\":1,\"devices\":{}}", -EPROTO,
+	refused("{\"schema_version\":2} x", -EPROTO, "column");
+	refused("{\"schema_version\":2,\"devices\":{}}", -EPROTO,
 		"devices: not a list");
-	refused("{\"schema_version\":1,\"devices\":[1]}", -EPROTO,
+	refused("{\"schema_version\":2,\"devices\":[1]}", -EPROTO,
 		"row 0 is not an object");
-	refused("{\"schema_version\":1,\"devices\":[{},{\"cores\":-1}]}",
+	refused("{\"schema_version\":2,\"devices\":[{},{\"cores\":-1}]}",
 		-EPROTO, "devices[1].cores: not an integer");
-	refused("{\"schema_version\":1,\"devices\":[{\"cores\":1.0}]}", -EPROTO,
+	refused("{\"schema_version\":2,\"devices\":[{\"cores\":1.0}]}", -EPROTO,
 		"devices[0].cores: not an integer");
-	refused("{\"schema_version\":1,\"devices\":[{\"cores\":"
+	refused("{\"schema_version\":2,\"devices\":[{\"cores\":"
 		"18446744073709551615}]}",
 		-EPROTO, "too big");
-	refused("{\"schema_version\":1,\"devices\":[{\"chip_id\":12}]}",
+	refused("{\"schema_version\":2,\"devices\":[{\"chip_id\":12}]}",
 		-EPROTO, "chip_id: not \"0x");
-	refused("{\"schema_version\":1,\"devices\":[{\"chip_id\":"
+	refused("{\"schema_version\":2,\"devices\":[{\"chip_id\":"
 		"\"0x12345678901234567\"}]}",
 		-EPROTO, "chip_id: not a hex");
-	refused("{\"schema_version\":1,\"devices\":[{\"pci_address\":"
+	refused("{\"schema_version\":2,\"devices\":[{\"pci_address\":"
 		"\"0000:01:20.0\"}]}",
 		-EPROTO, "PCI");
-	refused("{\"schema_version\":1,\"devices\":[{\"clash_process\":0}]}",
+	refused("{\"schema_version\":2,\"devices\":[{\"clash_process\":0}]}",
 		-EPROTO, "processes has no such row");
-	refused("{\"schema_version\":1,\"processes\":[{\"uuid\":\"00\"}]}",
+	refused("{\"schema_version\":2,\"processes\":[{\"uuid\":\"00\"}]}",
 		-EPROTO, "32 hexadecimal");
-	refused("{\"schema_version\":1,\"processes\":[{\"cmdline\":[1]}]}",
+	refused("{\"schema_version\":2,\"processes\":[{\"cmdline\":[1]}]}",
 		-EPROTO, "not a string");
-	refused("{\"schema_version\":1,\"processes\":[{\"anomalies\":[]}]}",
+	refused("{\"schema_version\":2,\"processes\":[{\"anomalies\":[]}]}",
 		-EPROTO, "not an object");
-	refused("{\"schema_version\":1,\"directories\":[{\"own\":1}]}", -EPROTO,
+	refused("{\"schema_version\":2,\"directories\":[{\"own\":1}]}", -EPROTO,
 		"neither true");
-	refused("{\"schema_version\":1,\"histories\":[{\"points\":[]}]}",
+	refused("{\"schema_version\":2,\"places\":[{\"devices\":{}}]}", -EPROTO,
+		"places[0].devices: not a list");
+	refused("{\"schema_version\":2,\"places\":[{\"devices\":[0]}]}",
+		-EPROTO, "places[0].devices: devices has no such row");
+	refused("{\"schema_version\":2,\"histories\":[{\"points\":[]}]}",
 		-EPROTO, "columns");
-	refused("{\"schema_version\":1,\"info\":{\"path\":\"\xff\"}}", -EPROTO,
+	refused("{\"schema_version\":2,\"info\":{\"path\":\"\xff\"}}", -EPROTO,
 		"decode");
-	refused("{\"schema_version\":1,\"info\":{\"path\":\"\\u0000\"}}",
+	refused("{\"schema_version\":2,\"info\":{\"path\":\"\\u0000\"}}",
 		-EPROTO, "column");
 }
 
@@ -145,7 +149,7 @@ static void test_depth_is_bounded(void)
 
 static void test_an_unknown_name_is_a_newer_one(void)
 {
-	lines_are("{\"schema_version\":1,\"processes\":[{\"state\":\"asleep\","
+	lines_are("{\"schema_version\":2,\"processes\":[{\"state\":\"asleep\","
 		  "\"pid\":7}]}");
 	next_is(0);
 	TEST_ASSERT_EQUAL_UINT64(
@@ -156,7 +160,7 @@ static void test_an_unknown_name_is_a_newer_one(void)
 static void test_columns_may_be_others(void)
 {
 	lines_are(
-		"{\"schema_version\":1,\"histories\":[{\"points\":{\"columns\":"
+		"{\"schema_version\":2,\"histories\":[{\"points\":{\"columns\":"
 		"[\"future\",\"live_bytes.cb\",\"time_ns\"],\"rows\":"
 		"[[9,8,7],[9],[1,null,3]]}}]}");
 	next_is(0);

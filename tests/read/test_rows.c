@@ -31,7 +31,7 @@ static void test_info_and_health(void)
 	TEST_ASSERT_EQUAL_UINT64(geteuid(), i->uid);
 	TEST_ASSERT_EQUAL_UINT64(1000, i->started_ns);
 	TEST_ASSERT_EQUAL_UINT64(1700000000000000000u, i->realtime_ns);
-	TEST_ASSERT_EQUAL_UINT64(7, i->objects_used);
+	TEST_ASSERT_EQUAL_UINT64(9, i->objects_used);
 	TEST_ASSERT_EQUAL_UINT64(1, i->objects_listed);
 	TEST_ASSERT_EQUAL_UINT64(1, i->objects_consistent);
 	TEST_ASSERT_EQUAL_UINT8(1, i->uuid[0]);
@@ -83,19 +83,28 @@ static void test_devices(void)
 	TEST_ASSERT_EQUAL_INT64(-4096, d->headroom);
 	TEST_ASSERT_EQUAL_UINT64(0, d->clash_process);
 	TEST_ASSERT_EQUAL_HEX64(0xabcdef, d->clash_program);
-	number_is(AGG_DEVICES, 0, 0x98, d->dispatches[0]);
-	number_is(AGG_DEVICES, 0, 0xd0, d->failures[4]);
-	number_is(AGG_DEVICES, 0, 0xe8, d->ring_bytes[2]);
-	number_is(AGG_DEVICES, 0, 0xf0, d->cb_footprint);
-	number_is(AGG_DEVICES, 0, 0x110, d->l1_tensix_use);
-	number_is(AGG_DEVICES, 0, 0x140, d->free_bytes_per_s);
-	number_is(AGG_DEVICES, 0, 0x148, d->figures[0].live_bytes);
-	number_is(AGG_DEVICES, 0, 0x3c8, d->figures[8].free_bytes);
+	TEST_ASSERT_EQUAL_UINT64(1, d->cb_footprint_exact);
+	TEST_ASSERT_EQUAL_HEX64(0xc0ffee, d->gateway);
+	number_is(AGG_DEVICES, 0, 0x80, d->dram_banks);
+	number_is(AGG_DEVICES, 0, 0x88, d->dram_bank_bytes);
+	number_is(AGG_DEVICES, 0, 0x90, d->dram_base);
+	number_is(AGG_DEVICES, 0, 0x98, d->l1_banks);
+	number_is(AGG_DEVICES, 0, 0xc0, d->dispatches[0]);
+	number_is(AGG_DEVICES, 0, 0x100, d->failures[TTMEM_FIGURE_CB]);
+	number_is(AGG_DEVICES, 0, 0x118, d->ring_bytes[2]);
+	number_is(AGG_DEVICES, 0, 0x120, d->cb_footprint);
+	number_is(AGG_DEVICES, 0, 0x148, d->l1_tensix_use);
+	number_is(AGG_DEVICES, 0, 0x178, d->free_bytes_per_s);
+	number_is(AGG_DEVICES, 0, 0x180, d->figures[0].live_bytes);
+	number_is(AGG_DEVICES, 0, 0x440, d->figures[8].free_bytes);
+	number_is(AGG_DEVICES, 0, 0x448, d->figures[8].requested_bytes);
 	d = ttmem_snapshot_device(snapshot, 1);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_IDENTITY_LOGICAL, d->identity);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, d->chip_id);
 	TEST_ASSERT_NULL(d->arch);
 	TEST_ASSERT_NULL(d->board);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, d->dram_banks);
+	TEST_ASSERT_EQUAL_UINT64(0, d->cb_footprint_exact);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, d->dram_bytes);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, d->l1_bytes);
 	TEST_ASSERT_EQUAL_UINT64(7, d->logical);
@@ -115,9 +124,9 @@ static void test_processes(void)
 	TEST_ASSERT_EQUAL_UINT64(1000, p->uid);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, p->retired_ns);
 	number_is(AGG_PROCESSES, 0, 0x98, p->unlisted);
-	number_is(AGG_PROCESSES, 0, 0xa0, p->anomalies[0]);
-	number_is(AGG_PROCESSES, 0, 0x120, p->lost_events[0]);
-	number_is(AGG_PROCESSES, 0, 0x218, p->lost_bytes[15]);
+	number_is(AGG_PROCESSES, 0, 0xa8, p->anomalies[0]);
+	number_is(AGG_PROCESSES, 0, 0x128, p->lost_events[0]);
+	number_is(AGG_PROCESSES, 0, 0x220, p->lost_bytes[15]);
 	TEST_ASSERT_EQUAL_STRING("python3", p->comm);
 	TEST_ASSERT_EQUAL_STRING("/user.slice/x.scope", p->cgroup);
 	TEST_ASSERT_EQUAL_UINT64(4, p->cmdline_len);
@@ -146,8 +155,13 @@ static void test_shares(void)
 	TEST_ASSERT_EQUAL_UINT64(0, s->open);
 	TEST_ASSERT_EQUAL_INT64(4096, s->headroom);
 	number_is(AGG_SHARES, 1, 0x40, s->dispatches[0]);
-	number_is(AGG_SHARES, 1, 0xa8, s->clash_program);
-	number_is(AGG_SHARES, 1, 0x330, s->figures[8].free_bytes);
+	number_is(AGG_SHARES, 1, 0x80, s->failures[TTMEM_FIGURE_CB]);
+	number_is(AGG_SHARES, 1, 0xa0, s->cb_footprint);
+	TEST_ASSERT_EQUAL_UINT64(1, s->cb_footprint_exact);
+	TEST_ASSERT_EQUAL_UINT64(0x10003, s->epoch);
+	number_is(AGG_SHARES, 1, 0xb8, s->clash_program);
+	number_is(AGG_SHARES, 1, 0x380, s->figures[8].free_bytes);
+	number_is(AGG_SHARES, 1, 0x388, s->figures[8].requested_bytes);
 	s = ttmem_snapshot_share(snapshot, 2);
 	TEST_ASSERT_EQUAL_INT64(TTMEM_HEADROOM_UNKNOWN, s->headroom);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, s->clash_program);
@@ -166,11 +180,20 @@ static void test_texts_failures_and_files(void)
 	TEST_ASSERT_EQUAL_UINT64(1, ttmem_snapshot_marks_len(snapshot));
 	TEST_ASSERT_EQUAL_STRING("warm ", m->text);
 	number_is(AGG_MARKS, 0, 0x18, m->time_ns);
-	TEST_ASSERT_EQUAL_UINT64(1, f->device);
-	TEST_ASSERT_EQUAL_UINT64(2, f->share);
+	TEST_ASSERT_EQUAL_UINT64(0, f->process);
+	TEST_ASSERT_EQUAL_STRING(
+		"0,7", ttmem_snapshot_place(snapshot, f->place)->label);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_FIGURE_L1, f->figure);
-	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, f->largest_free);
+	number_is(AGG_FAILURES, 0, 0x10, f->number);
+	number_is(AGG_FAILURES, 0, 0x28, f->bytes);
+	number_is(AGG_FAILURES, 0, 0x30, f->bytes_per_bank);
+	number_is(AGG_FAILURES, 0, 0x38, f->free_per_bank);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, f->largest_free_per_bank);
+	number_is(AGG_FAILURES, 0, 0x48, f->program);
+	number_is(AGG_FAILURES, 0, 0x50, f->time_ns);
+	number_is(AGG_FAILURES, 0, 0x60, f->tid);
 	TEST_ASSERT_EQUAL_STRING("op ttnn.matmul", f->scope);
+	TEST_ASSERT_EQUAL_STRING("iteration 2 > op ttnn.matmul", f->scope_path);
 	TEST_ASSERT_EQUAL_UINT64(1, q->directory);
 	TEST_ASSERT_EQUAL_UINT64(99, q->pid);
 	TEST_ASSERT_EQUAL_STRING("p.99.1.abc", q->name);
@@ -233,41 +256,117 @@ static void object_is(unsigned i, uint64_t figure, uint64_t leak_class,
 	TEST_ASSERT_EQUAL_UINT64(9, o->stack);
 }
 
+static const char *label_of(uint64_t place)
+{
+	const struct ttmem_place_row *p = ttmem_snapshot_place(snapshot, place);
+
+	return p ? p->label : "none";
+}
+
 static void test_objects(void)
 {
 	const struct ttmem_object_row *o;
 
-	TEST_ASSERT_EQUAL_UINT64(7, ttmem_snapshot_objects_len(snapshot));
+	TEST_ASSERT_EQUAL_UINT64(9, ttmem_snapshot_objects_len(snapshot));
 	object_is(0, TTMEM_FIGURE_DRAM, TTMEM_CLASS_LIVE, 0, 4096);
-	object_is(1, TTMEM_FIGURE_L1, TTMEM_CLASS_LIVE, 0, 2048);
+	object_is(1, TTMEM_FIGURE_L1, TTMEM_CLASS_LIVE, 0, 2560);
 	object_is(2, TTMEM_FIGURE_CB, TTMEM_CLASS_LIVE, 0, 65536);
 	object_is(3, TTMEM_FIGURE_CB, TTMEM_CLASS_LIVE, 0, 0);
 	object_is(4, TTMEM_FIGURE_KERNEL_FABRIC, TTMEM_CLASS_PERSISTENT, 0,
 		57344 * 16);
 	object_is(5, TTMEM_FIGURE_DRAM, TTMEM_CLASS_ORPHANED, 1, 8192);
 	object_is(6, TTMEM_FIGURE_TRACE, TTMEM_CLASS_ORPHANED, 1, 16384);
+	object_is(7, TTMEM_FIGURE_DRAM, TTMEM_CLASS_ORPHANED, 0, 1024);
+	object_is(8, TTMEM_FIGURE_CB, TTMEM_CLASS_LIVE, 0, 1024);
+	o = ttmem_snapshot_object(snapshot, 0);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->banks);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->bytes_per_bank);
+	TEST_ASSERT_EQUAL_STRING("iteration 2 > op ttnn.matmul", o->scope_path);
 	o = ttmem_snapshot_object(snapshot, 1);
 	TEST_ASSERT_EQUAL_UINT64(0, o->process);
-	TEST_ASSERT_EQUAL_UINT64(1, o->device);
-	TEST_ASSERT_EQUAL_UINT64(2, o->share);
+	TEST_ASSERT_EQUAL_STRING("7", label_of(o->place));
 	TEST_ASSERT_EQUAL_HEX64(UINT64_MAX, o->id);
 	TEST_ASSERT_EQUAL_HEX64(0x2000, o->address);
-	TEST_ASSERT_EQUAL_UINT64(2560, o->charged);
+	TEST_ASSERT_EQUAL_UINT64(2048, o->size);
+	TEST_ASSERT_EQUAL_UINT64(2048, o->requested);
+	TEST_ASSERT_EQUAL_UINT64(20, o->banks);
+	TEST_ASSERT_EQUAL_UINT64(128, o->bytes_per_bank);
+	TEST_ASSERT_EQUAL_UINT64(4, o->cores);
+	TEST_ASSERT_EQUAL_UINT64(1, o->per_core);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->program);
-	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->cores);
 	TEST_ASSERT_EQUAL_STRING(
 		"\xc3\xa9t\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\n\x01",
 		o->scope);
+	TEST_ASSERT_EQUAL_STRING(o->scope, o->scope_path);
 	o = ttmem_snapshot_object(snapshot, 3);
 	TEST_ASSERT_EQUAL_UINT64(1, o->borrowed);
+	TEST_ASSERT_EQUAL_UINT64(1, o->dataflow);
+	TEST_ASSERT_EQUAL_UINT64(0, o->scratchpad);
 	TEST_ASSERT_EQUAL_UINT64(77, o->program);
 	TEST_ASSERT_EQUAL_UINT64(64, o->cores);
-	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->charged);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->banks);
 	TEST_ASSERT_NULL(o->scope);
+	TEST_ASSERT_NULL(o->scope_path);
 	o = ttmem_snapshot_object(snapshot, 4);
 	TEST_ASSERT_EQUAL_UINT64(1, o->in_ring);
 	TEST_ASSERT_EQUAL_UINT64(1, o->persistent);
+	TEST_ASSERT_EQUAL_UINT64(57344, o->size);
+	TEST_ASSERT_EQUAL_UINT64(57344 * 16, o->requested);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_UNKNOWN, o->address);
+}
+
+static void place_is(uint64_t index, const char *label, size_t len,
+	const uint64_t *usages, const uint64_t *devices)
+{
+	const struct ttmem_place_row *p = ttmem_snapshot_place(snapshot, index);
+
+	TEST_ASSERT_NOT_NULL(p);
+	TEST_ASSERT_EQUAL_UINT64(0, p->process);
+	TEST_ASSERT_EQUAL_STRING(label, p->label);
+	TEST_ASSERT_EQUAL_UINT64(len, p->devices_len);
+	TEST_ASSERT_EQUAL_UINT64(len, p->usages_len);
+	TEST_ASSERT_EQUAL_UINT64_ARRAY(usages, p->usages, len);
+	TEST_ASSERT_EQUAL_UINT64_ARRAY(devices, p->devices, len);
+}
+
+static void test_an_object_on_several_devices_is_one(void)
+{
+	static const uint64_t usages[] = { 0, 2 }, devices[] = { 0, 1 };
+	const struct ttmem_object_row *o = ttmem_snapshot_object(snapshot, 8);
+
+	TEST_ASSERT_EQUAL_UINT64(2, o->devices);
+	TEST_ASSERT_EQUAL_UINT64(0, o->orphaned_devices);
+	TEST_ASSERT_EQUAL_UINT64(2048, o->total_bytes);
+	TEST_ASSERT_EQUAL_UINT64(1, o->scratchpad);
+	TEST_ASSERT_EQUAL_UINT64(o->place, o->live_place);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, o->orphaned_place);
+	place_is(o->place, "0,7", 2, usages, devices);
+	/* The failure names the same devices. */
+	TEST_ASSERT_EQUAL_UINT64(
+		o->place, ttmem_snapshot_failure(snapshot, 0)->place);
+	/* 0 and 7 of process 0, both together; 7 of process 1. */
+	TEST_ASSERT_EQUAL_UINT64(4, ttmem_snapshot_places_len(snapshot));
+}
+
+static void test_an_object_may_be_orphaned_in_part(void)
+{
+	static const uint64_t second[] = { 2, 1 };
+	const struct ttmem_object_row *o = ttmem_snapshot_object(snapshot, 7);
+
+	TEST_ASSERT_EQUAL_UINT64(2, o->devices);
+	TEST_ASSERT_EQUAL_UINT64(1, o->orphaned_devices);
+	TEST_ASSERT_EQUAL_UINT64(2048, o->total_bytes);
+	TEST_ASSERT_EQUAL_UINT64(1000, o->requested);
+	TEST_ASSERT_EQUAL_UINT64(1, o->trace_storage);
+	TEST_ASSERT_EQUAL_STRING("0,7", label_of(o->place));
+	TEST_ASSERT_EQUAL_STRING("0", label_of(o->live_place));
+	place_is(o->orphaned_place, "7", 1, &second[0], &second[1]);
+	TEST_ASSERT_EQUAL_STRING("iteration 2", o->scope);
+	TEST_ASSERT_EQUAL_STRING("op ttnn.matmul > iteration 2", o->scope_path);
+	o = ttmem_snapshot_object(snapshot, 6);
+	TEST_ASSERT_EQUAL_UINT64(1, o->orphaned_devices);
+	TEST_ASSERT_EQUAL_UINT64(o->place, o->orphaned_place);
+	TEST_ASSERT_EQUAL_UINT64(TTMEM_NONE, o->live_place);
 }
 
 static void test_without_flags_nothing_extra_is_there(void)
@@ -280,7 +379,7 @@ static void test_without_flags_nothing_extra_is_there(void)
 	TEST_ASSERT_EQUAL_UINT64(0, ttmem_snapshot_objects_len(plain));
 	TEST_ASSERT_EQUAL_UINT64(0, ttmem_snapshot_histories_len(plain));
 	TEST_ASSERT_EQUAL_UINT64(0, ttmem_snapshot_distributions_len(plain));
-	TEST_ASSERT_EQUAL_UINT64(7, ttmem_snapshot_info(plain)->objects_used);
+	TEST_ASSERT_EQUAL_UINT64(9, ttmem_snapshot_info(plain)->objects_used);
 	TEST_ASSERT_EQUAL_UINT64(
 		TTMEM_UNKNOWN, ttmem_snapshot_info(plain)->objects_consistent);
 	ttmem_snapshot_free(&plain);
@@ -388,6 +487,8 @@ int main(void)
 	RUN_TEST(test_histories_start_with_the_oldest);
 	RUN_TEST(test_distributions);
 	RUN_TEST(test_objects);
+	RUN_TEST(test_an_object_on_several_devices_is_one);
+	RUN_TEST(test_an_object_may_be_orphaned_in_part);
 	RUN_TEST(test_without_flags_nothing_extra_is_there);
 	RUN_TEST(test_capacities_say_where_they_come_from);
 	RUN_TEST(test_telemetry);

@@ -206,7 +206,7 @@ static void test_another_version(void)
 	own_directory(base, path, &st);
 	strcat(path, "/aggregate");
 	agg_make(&agg, NULL, 16, 0);
-	agg_put32(&agg, 0x08, 2);
+	agg_put32(&agg, 0x08, 3);
 	agg_write(&agg, path);
 	no_figures(TTMEM_SOURCE_VERSION, -ENODATA);
 	agg_put32(&agg, 0x08, 1);

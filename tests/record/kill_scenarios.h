@@ -10,6 +10,8 @@
 
 #include <ttmem/ttmem.h>
 
+#include "support/calls.h"
+
 enum {
 	BIG = 200000,      /* more than a lane keeps to itself */
 	SLOTS = 2048,      /* in an extent */
@@ -83,7 +85,7 @@ static void act_alloc_big(void)
 
 static void act_alloc_charged(void)
 {
-	ttmem_alloc_charged(0, kind_now, ID, 0x1000, 100, 128);
+	call_buffer_alloc(0, kind_now, ID, 0x1000, 100, 128);
 }
 
 static void act_free(void)
@@ -312,7 +314,7 @@ static void act_mesh_devices_close(void)
 
 static void act_mesh_failed(void)
 {
-	ttmem_alloc_failed(triple, TTMEM_L1, 10, 5);
+	call_alloc_failed(triple, TTMEM_L1, 10, 5);
 }
 
 /* -- context ------------------------------------------------------------------ */
@@ -346,7 +348,7 @@ static void act_scope_pop(void)
 
 static void act_failed(void)
 {
-	ttmem_alloc_failed(0, TTMEM_L1, 10, TTMEM_UNKNOWN);
+	call_alloc_failed(0, TTMEM_L1, 10, TTMEM_UNKNOWN);
 }
 
 static void act_mark(void)

@@ -3,6 +3,7 @@
 #include <ttmem/ttmem.h>
 #include <unity.h>
 
+#include "support/calls.h"
 #include "support/test_segment.h"
 
 #define NONE ((uint64_t[TTMEM_ANOMALIES]){ 0 })
@@ -50,9 +51,9 @@ static void test_free_of_an_unknown_id_is_counted(void)
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_ANOMALY_FREE_UNKNOWN, record->w[4]);
 	TEST_ASSERT_EQUAL_UINT64(2, record->id);
 	TEST_ASSERT_EQUAL_UINT(TTMEM_FIGURE_DRAM, record->figure);
-	TEST_ASSERT_EQUAL_UINT(0, record->flags & SEGMENT_NO_DEVICE);
+	TEST_ASSERT_EQUAL_HEX64(1, record->members);
 	TEST_ASSERT_EQUAL_HEX32(SEGMENT_SLOT_NONE, record->slot);
-	TEST_ASSERT_EQUAL_HEX64(0, record->w[0]);
+	TEST_ASSERT_EQUAL_UINT64(0, record->generation);
 	segment_unref(&segment);
 	test_usage_is(0, TTMEM_FIGURE_DRAM, 1, 10, 10);
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_FREE_UNKNOWN, 1));
@@ -125,7 +126,7 @@ static void test_device_of_all_ones_is_counted_in_every_hook(void)
 	struct ttmem_device_info info;
 
 	ttmem_alloc(bad, TTMEM_DRAM, 1, 0, 10);
-	ttmem_alloc_charged(bad, TTMEM_DRAM, 1, 0, 10, 20);
+	call_buffer_alloc(bad, TTMEM_DRAM, 1, 0, 10, 20);
 	ttmem_free(bad, TTMEM_DRAM, 1);
 	ttmem_cb_alloc(bad, 1, 2, 0, 10, 4, 0);
 	ttmem_cb_free(bad, 1, 2);
@@ -133,7 +134,7 @@ static void test_device_of_all_ones_is_counted_in_every_hook(void)
 	ttmem_kernel_load(bad, 1, TTMEM_KERNEL_APPLICATION, 10, 4, 0);
 	ttmem_kernel_unload(bad, 1);
 	ttmem_program_destroy(bad, 1);
-	ttmem_alloc_failed(bad, TTMEM_DRAM, 10, 0);
+	call_alloc_failed(bad, TTMEM_DRAM, 10, 0);
 	ttmem_device_close(bad);
 	ttmem_mesh_close(bad);
 	ttmem_device_info_init(&info, bad);
@@ -153,7 +154,7 @@ static void test_record_of_a_bad_device_names_none(void)
 	TEST_ASSERT_EQUAL_UINT(SEGMENT_ANOMALY, record->type);
 	TEST_ASSERT_EQUAL_UINT64(TTMEM_ANOMALY_BAD_DEVICE, record->w[4]);
 	TEST_ASSERT_EQUAL_UINT64(42, record->id);
-	TEST_ASSERT_TRUE(record->flags & SEGMENT_NO_DEVICE);
+	TEST_ASSERT_EQUAL_HEX64(0, record->members);
 	segment_unref(&segment);
 }
 
@@ -168,9 +169,9 @@ static void test_bad_kinds_are_counted(void)
 		enum ttmem_kind kind = (enum ttmem_kind)kinds[i];
 
 		ttmem_alloc(0, kind, 1, 0, 10);
-		ttmem_alloc_charged(0, kind, 1, 0, 10, 10);
+		call_buffer_alloc(0, kind, 1, 0, 10, 10);
 		ttmem_free(0, kind, 1);
-		ttmem_alloc_failed(0, kind, 10, 5);
+		call_alloc_failed(0, kind, 10, 5);
 	}
 	expect_nothing_recorded();
 	test_anomalies_are(ONLY(TTMEM_ANOMALY_BAD_KIND, 4 * len));

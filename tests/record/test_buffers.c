@@ -5,6 +5,7 @@
 #include <ttmem/ttmem.h>
 #include <unity.h>
 
+#include "support/calls.h"
 #include "support/test_segment.h"
 
 static const enum ttmem_kind kinds[] = { TTMEM_DRAM, TTMEM_L1,
@@ -96,7 +97,7 @@ static void test_record_of_a_free_is_byte_exact(void)
 	struct segment_words after;
 	const struct segment_words *record;
 
-	ttmem_alloc_charged(0, TTMEM_DRAM, 9, 0x40, 1000, 4096);
+	call_buffer_alloc(0, TTMEM_DRAM, 9, 0x40, 1000, 4096);
 	segment = test_segment_at_rest();
 	before = segment->objects[0];
 	segment_unref(&segment);
@@ -123,8 +124,8 @@ static void test_charged_bytes_are_kept_but_not_counted(void)
 {
 	struct segment *segment;
 
-	ttmem_alloc_charged(0, TTMEM_DRAM, 1, 0, 1000, 4096);
-	ttmem_alloc_charged(0, TTMEM_DRAM, 2, 0, 10, 0);
+	call_buffer_alloc(0, TTMEM_DRAM, 1, 0, 1000, 4096);
+	call_buffer_alloc(0, TTMEM_DRAM, 2, 0, 10, 0);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(
 		4096, segment_object(segment, 0, 0, 1, 0)->w[5]);

@@ -75,8 +75,8 @@ static void test_survivors_are_orphans_and_in_no_total(void)
 	TEST_ASSERT_TRUE(segment->devices[0].closed != 0);
 	record = test_segment_last(segment, 0);
 	TEST_ASSERT_EQUAL_UINT(SEGMENT_DEVICE_CLOSE, record->type);
-	TEST_ASSERT_EQUAL_UINT(
-		(segment->devices[0].epoch - 1) & 0xffff, record->epoch);
+	TEST_ASSERT_EQUAL_UINT64(segment->devices[0].epoch, record->w[4]);
+	TEST_ASSERT_EQUAL_UINT64(segment->closes, record->w[4]);
 	segment_unref(&segment);
 	test_usage_is_nothing(0);
 	test_anomalies_are(NONE);

@@ -34,7 +34,7 @@ static void test_mark_is_kept_with_time_and_thread(void)
 	record = test_segment_last(segment, 0);
 	TEST_ASSERT_EQUAL_UINT(SEGMENT_MARK, record->type);
 	TEST_ASSERT_EQUAL_UINT64(0, record->id);
-	TEST_ASSERT_TRUE(record->flags & SEGMENT_NO_DEVICE);
+	TEST_ASSERT_EQUAL_HEX64(0, record->members);
 	segment_unref(&segment);
 }
 

@@ -12,6 +12,7 @@
 #include <ttmem/ttmem.h>
 #include <unity.h>
 
+#include "support/calls.h"
 #include "support/test_dir.h"
 #include "support/test_segment.h"
 
@@ -205,7 +206,7 @@ static void test_hooks_after_a_stop_do_nothing(void)
 	ttmem_scope_pop();
 	ttmem_scope_pop();
 	ttmem_mark("x");
-	ttmem_alloc_failed(0, TTMEM_DRAM, 1, 1);
+	call_alloc_failed(0, TTMEM_DRAM, 1, 1);
 	ttmem_device_close(0);
 	ttmem_peak_reset(0);
 	ttmem_stop();

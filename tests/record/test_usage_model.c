@@ -15,6 +15,7 @@
 #include <unity.h>
 
 #include "record/usage_model.h"
+#include "support/calls.h"
 #include "support/test_dir.h"
 #include "support/test_segment.h"
 
@@ -101,7 +102,7 @@ static void event_alloc(uint32_t device)
 	if (chance(2))
 		ttmem_alloc(device, (enum ttmem_kind)kind, id, step, size);
 	else
-		ttmem_alloc_charged(device, (enum ttmem_kind)kind, id, step,
+		call_buffer_alloc(device, (enum ttmem_kind)kind, id, step,
 			size, size + 31);
 	FOR_EACH_MEANT(device, d)
 	if (model_put(entry_of(d), &entry_of(d)->buffers[kind][id], kind, size,
@@ -305,7 +306,7 @@ static void event_bad(uint32_t device)
 		anomalies[TTMEM_ANOMALY_FREE_UNKNOWN]++;
 		break;
 	default:
-		ttmem_alloc_failed(device, TTMEM_L1, any_size(), 0);
+		call_alloc_failed(device, TTMEM_L1, any_size(), 0);
 		ttmem_mark("failed");
 		break;
 	}

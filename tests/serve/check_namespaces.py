@@ -15,7 +15,7 @@ import sys
 import time
 
 import serve
-from serve import MIB
+from serve import MIB, nameless
 
 PID_NAMESPACE = ('unshare', '--pid', '--fork', '--kill-child', '--mount-proc')
 # Its own user namespace, where it is root; outside it is who it was.
@@ -44,14 +44,12 @@ def has(snapshot, pid, state, objects):
     return process
 
 
-def nameless(snapshot, state, objects):
-    """The only process: ttmemd cannot confirm its pid, and publishes none."""
-    serve.expect('processes', len(snapshot['processes']), 1)
-    process = snapshot['processes'][0]
-    serve.expect('the process', (process['state'], process['objects']),
-                 (state, objects))
-    serve.expect('what could be signalled', [process[key] for key in (
-        'pid', 'pid_namespace', 'start_time')], [None] * 3)
+def stays(place, look):
+    """`look` is content with each snapshot for some rounds."""
+    end = time.monotonic() + 2.5 * ROUND_S
+    while time.monotonic() < end:
+        look(place.snapshot())
+        time.sleep(0.1)
 
 
 def child_of(pid):
@@ -173,44 +171,42 @@ def check_in_a_sibling_namespace(place):
 
 
 def check_sibling_without_lock(place):
-    """It closed its descriptors, and cannot be seen: alive or dead, who knows."""
+    """It closed its descriptors, and ttmemd cannot see it: alive or dead is unknown."""
     start_served(place, prefix=PID_NAMESPACE)
     calls = place.calls(prefix=PID_NAMESPACE)
     calls('alloc 1 1000')
     place.sees('there', lambda s: nameless(s, 'reporting', 1))
     calls('close')
-    time.sleep(3 * ROUND_S)
-    state = place.snapshot()['processes'][0]['state']
-    if state not in ('reporting', 'unknown'):
-        serve.fail(f'it lives, and is shown as {state}')
+    place.sees('unknown', lambda s: nameless(s, 'unknown', 1))
+    stays(place, lambda s: nameless(s, 'unknown', 1))
     calls('alloc 2 1000')
-    place.sees('goes on', lambda s: nameless(s, state, 2))
+    place.sees('goes on', lambda s: nameless(s, 'unknown', 2))
 
 
 def check_unknown_is_shown_and_not_retired(place):
     """In a namespace below, without its lock; its namespace is not empty."""
-    place.serve()
+    server = place.serve()
     calls = place.calls(prefix=PID_NAMESPACE)
     calls('close')
     pid = calls.ask_pid()
     calls('alloc 1 1000')
     calls('close')
-    # Seen with its lock or without: the pidfd says that it lives, or nothing does.
-    place.sees('there', lambda s: serve.expect(
-        'objects', s.process(pid)['objects'], 1))
-    server2 = place.started[0]
-    server2.kill()
-    server2.wait()
+
+    # With its pid only if ttmemd saw it while it had its lock.
+    def there(snapshot):
+        serve.expect('objects', [p['objects'] for p in snapshot['processes']],
+                     [1])
+        serve.expect('another pid', {p['pid'] for p in snapshot['processes']} -
+                     {pid, None}, set())
+    place.sees('there', there)
+    server.stop(signal.SIGKILL)
     place.serve()
 
     def unknown(snapshot):
         nameless(snapshot, 'unknown', 1)
         serve.expect('figures', snapshot['devices'][0]['dram_use'], 1000)
     place.sees('unknown', unknown)
-    begin = time.monotonic()
-    while time.monotonic() < begin + 2.5 * ROUND_S:
-        unknown(place.snapshot())
-        time.sleep(0.1)
+    stays(place, unknown)
     calls('alloc 2 2000')
     place.sees('is followed', lambda s: nameless(s, 'unknown', 2))
     begin = time.monotonic()

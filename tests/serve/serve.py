@@ -50,15 +50,31 @@ def pids_of(snapshot):
     return sorted(p['pid'] or 0 for p in snapshot['processes'])
 
 
+def nameless(snapshot, state, objects):
+    """The only process: ttmemd cannot confirm its pid, and publishes none."""
+    expect('processes', len(snapshot['processes']), 1)
+    process = snapshot['processes'][0]
+    expect('the process', (process['state'], process['objects']),
+           (state, objects))
+    expect('what could be signalled', [process[key] for key in (
+        'pid', 'pid_namespace', 'start_time')], [None] * 3)
+
+
 def wait_for(what, attempt, seconds=PATIENCE_S, pause=PAUSE_S):
-    """Repeats `attempt` until it does not raise Failed; returns what it returns."""
+    """Repeats `attempt` until it raises no error; returns what it returns.
+
+    A row that is not there yet is an IndexError or a ValueError of an unpacking, and
+    a value that is not known yet a TypeError: these are tried again, too.
+    """
     end = time.monotonic() + seconds
     while True:
         try:
             return attempt()
-        except Failed as failed:
+        except (Failed, LookupError, TypeError, ValueError) as error:
             if time.monotonic() > end:
-                fail(f'{what}: not within {seconds} s: {failed}')
+                kind = '' if isinstance(error, Failed) else \
+                    f'{type(error).__name__}: '
+                fail(f'{what}: not within {seconds} s: {kind}{error}')
         time.sleep(pause)
 
 

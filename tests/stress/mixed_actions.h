@@ -12,6 +12,8 @@
 
 #include "stress/stress.h"
 
+#include "support/calls.h"
+
 #define THREADS 8u
 #define LOCALS 64u
 #define TRAVELLERS 128u
@@ -417,7 +419,7 @@ static void closing_step(struct thread *t)
 
 static void failure_step(struct thread *t)
 {
-	ttmem_alloc_failed(FAILURES_AT, TTMEM_L1, 1 << 20, TTMEM_UNKNOWN);
+	call_alloc_failed(FAILURES_AT, TTMEM_L1, 1 << 20, TTMEM_UNKNOWN);
 	t->failures++;
 	t->calls++;
 }

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/calls.h"
+
 #define WRITERS 2u
 #define RECORDS 2048u
 #define CONTROLS_AT 0x9000u
@@ -73,7 +75,7 @@ static void write_until_enough(unsigned number)
 	for (n = 0; n < UINT32_MAX; n++) {
 		uint64_t id = id_of(number, n);
 
-		ttmem_alloc_charged(0, TTMEM_DRAM, id, addr_of(id), size_of(id),
+		call_buffer_alloc(0, TTMEM_DRAM, id, addr_of(id), size_of(id),
 			charged_of(id));
 		ttmem_free(0, TTMEM_DRAM, id);
 		if (atomic_load_explicit(

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/calls.h"
+
 #define THREADS 8u
 #define EVENTS 20u
 #define CHIP 0x1234u
@@ -47,7 +49,7 @@ static void first_event(unsigned number)
 		ttmem_alloc(1, TTMEM_L1, 1, 0x1000, 64);
 		break;
 	case 5:
-		ttmem_alloc_failed(1, TTMEM_L1, 1 << 20, TTMEM_UNKNOWN);
+		call_alloc_failed(1, TTMEM_L1, 1 << 20, TTMEM_UNKNOWN);
 		break;
 	case 6:
 		ttmem_mark("first");

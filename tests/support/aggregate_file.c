@@ -15,12 +15,12 @@
 static const uint32_t strides[AGG_TABLES] = {
 	[AGG_HEALTH] = 0xb0,
 	[AGG_DIRECTORIES] = 0x178,
-	[AGG_DEVICES] = 0x3d8,
-	[AGG_PROCESSES] = 0x530,
-	[AGG_SHARES] = 0x338,
-	[AGG_NAMES] = 0x90,
+	[AGG_DEVICES] = 0x458,
+	[AGG_PROCESSES] = 0x538,
+	[AGG_SHARES] = 0x390,
+	[AGG_NAMES] = 0x98,
 	[AGG_MARKS] = 0x90,
-	[AGG_FAILURES] = 0x50,
+	[AGG_FAILURES] = 0x68,
 	[AGG_QUARANTINE] = 0xe0,
 	[AGG_UNTRACKED] = 0x38,
 	[AGG_HISTORY_1S] = 0x40 + AGG_HISTORY_POINTS * 0x80,
@@ -86,10 +86,10 @@ static void header_put(struct agg *agg)
 	unsigned i;
 
 	memcpy(agg->bytes, "TTMEMAGG", 8);
-	agg_put32(agg, 0x08, 1);
+	agg_put32(agg, 0x08, 2);
 	agg_put32(agg, 0x0c, 4096);
-	h = mix(mix(mix(h, 1), 0x800), 0x440);
-	h = mix(mix(mix(h, 0x50), 9), 32);
+	h = mix(mix(mix(h, 2), 0x800), 0x440);
+	h = mix(mix(mix(h, 0x58), 9), 32);
 	agg_put64(agg, 0x10, h);
 	for (i = 0; i < 32; i++)
 		agg->bytes[0x18 + i] = (uint8_t)(i + 1); /* uuid, boot id */

@@ -33,7 +33,7 @@ enum {
 	AGG_COPY_TABLES = 0x40, /* of the directory, from the copy's start */
 	AGG_LIVE = 0x800,       /* heartbeat, active, superseded, objects_seq */
 	AGG_HISTORY_POINTS = 8, /* capacity of the histories made here */
-	AGG_OBJECT_SIZE = 0x50,
+	AGG_OBJECT_SIZE = 0x58,
 	AGG_PATH_SIZE = 512,
 };
 

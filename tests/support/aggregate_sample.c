@@ -7,7 +7,8 @@
  *   processes    0 reporting, 1 died, 2 reporting but silent
  *   shares       0 of process 0 on device 0, 1 of process 1 on device 1, 2 of
  *                process 0 on device 1
- *   names        0 plain, 1 hostile
+ *   names        0 plain, inside 2; 1 hostile, inside one that is not listed;
+ *                2 plain, inside 0: a cycle
  *   telemetry    0 of device 0: some values unknown
  *   holders      0 does not report, 1 is process 0
  *   objects      see sample_objects
@@ -64,7 +65,7 @@ static void sample_devices(struct agg *agg, const struct agg_sample *s)
 	uint64_t at = row_fill(agg, AGG_DEVICES, 0);
 
 	agg_put64(agg, at + 0x08, 1);
-	agg_put64(agg, at + 0x10, 0x7ff); /* all facts are known */
+	agg_put64(agg, at + 0x10, 0xffff); /* all facts are known */
 	agg_put64(agg, at + 0x18, 0xdeadbeefcafef00du);
 	agg_put64(agg, at + 0x20, 0x0001c308u); /* 0001:c3:01.0 */
 	agg_put_text(agg, at + 0x28, 16, "wormhole_b0");
@@ -72,17 +73,20 @@ static void sample_devices(struct agg *agg, const struct agg_sample *s)
 	agg_put64(agg, at + 0x48, 12ull << 30);
 	agg_put64(agg, at + 0x50, 1499136);
 	agg_put64(agg, at + 0x58, 64);
-	agg_put64(agg, at + 0x80, 0);
-	agg_put64(agg, at + 0xf8, (uint64_t)-4096);
-	agg_put64(agg, at + 0x128, s->self[AGG_PROCESSES][0]);
-	agg_put64(agg, at + 0x130, 0xabcdef);
-	agg_put64(agg, at + 0x3d0, 64); /* the cores are by board */
+	agg_put64(agg, at + 0xa0, 0xc0ffee);
+	agg_put64(agg, at + 0xa8, 0);
+	agg_put64(agg, at + 0x128, 1);
+	agg_put64(agg, at + 0x130, (uint64_t)-4096);
+	agg_put64(agg, at + 0x160, s->self[AGG_PROCESSES][0]);
+	agg_put64(agg, at + 0x168, 0xabcdef);
+	agg_put64(agg, at + 0x450, 64); /* the cores are by board */
 	at = row_fill(agg, AGG_DEVICES, 1);
 	agg_put64(agg, at + 0x08, 3);
 	agg_put64(agg, at + 0x10, 0); /* nothing is */
-	agg_put64(agg, at + 0x80, 7);
-	agg_put64(agg, at + 0xf8, 1ull << 63);
+	agg_put64(agg, at + 0xa8, 7);
 	agg_put64(agg, at + 0x128, 0);
+	agg_put64(agg, at + 0x130, 1ull << 63);
+	agg_put64(agg, at + 0x160, 0);
 }
 
 static void sample_processes(struct agg *agg, const struct agg_sample *s)
@@ -101,14 +105,15 @@ static void sample_processes(struct agg *agg, const struct agg_sample *s)
 		agg_put64(agg, at + 0x58,
 			i == 2 ? s->now - 11 * SECOND : s->now - SECOND);
 		agg_put64(agg, at + 0x60, i == 1 ? s->now : 0);
-		agg_put_text(agg, at + 0x220, 16, "python3");
-		memset(agg->bytes + at + 0x230, 0, 512);
-		memcpy(agg->bytes + at + 0x230, cmdline, sizeof(cmdline));
-		agg_put_text(agg, at + 0x430, 256, "/user.slice/x.scope");
+		agg_put64(agg, at + 0xa0, 0x10005); /* closes */
+		agg_put_text(agg, at + 0x228, 16, "python3");
+		memset(agg->bytes + at + 0x238, 0, 512);
+		memcpy(agg->bytes + at + 0x238, cmdline, sizeof(cmdline));
+		agg_put_text(agg, at + 0x438, 256, "/user.slice/x.scope");
 	}
 	memset(agg->bytes + agg_row(agg, 0, AGG_PROCESSES, 1) + 0x20, 0, 16);
 	/* No text in 16 bytes but for their first: all of a field can be used. */
-	memcpy(agg->bytes + agg_row(agg, 0, AGG_PROCESSES, 1) + 0x220,
+	memcpy(agg->bytes + agg_row(agg, 0, AGG_PROCESSES, 1) + 0x228,
 		"\x1b[31mred\x9b\xc2\x9b\"\\\xf0\x9f\x98", 16);
 }
 
@@ -126,9 +131,10 @@ static void sample_shares(struct agg *agg, const struct agg_sample *s)
 		agg_put32(agg, at + 0x18, i);
 		agg_put32(agg, at + 0x1c, 10 + i);
 		agg_put64(agg, at + 0x20, i != 1);
-		agg_put64(agg, at + 0x28, 0x10003); /* low 16 bits: 3 */
+		agg_put64(agg, at + 0x28, i == 2 ? 0x10005 : 0x10003);
 		agg_put64(agg, at + 0x38, i == 1 ? s->now : 0);
-		agg_put64(agg, at + 0xa0, i == 2 ? 1ull << 63 : 4096);
+		agg_put64(agg, at + 0xa8, i);
+		agg_put64(agg, at + 0xb0, i == 2 ? 1ull << 63 : 4096);
 	}
 }
 
@@ -138,22 +144,30 @@ static void sample_texts(struct agg *agg, const struct agg_sample *s)
 
 	at = row_fill(agg, AGG_NAMES, 0);
 	agg_put64(agg, at + 0x08, s->self[AGG_PROCESSES][0]);
-	agg_put64(agg, at + 0x18, 14);
-	agg_put_text(agg, at + 0x20, 112, "op ttnn.matmulXXXX");
+	agg_put64(agg, at + 0x10, 10);
+	agg_put64(agg, at + 0x18, 20);
+	agg_put64(agg, at + 0x20, 14);
+	agg_put_text(agg, at + 0x28, 112, "op ttnn.matmulXXXX");
 	at = row_fill(agg, AGG_NAMES, 1);
-	agg_put64(agg, at + 0x18, 1u << 30); /* longer than there is room */
+	agg_put64(agg, at + 0x20, 1u << 30); /* longer than there is room */
 	agg_put_text(
-		agg, at + 0x20, 112, "\xc3\xa9t\xc3\xa9 \xed\xa0\x80\n\x01");
+		agg, at + 0x28, 112, "\xc3\xa9t\xc3\xa9 \xed\xa0\x80\n\x01");
+	at = row_fill(agg, AGG_NAMES, 2);
+	agg_put64(agg, at + 0x08, s->self[AGG_PROCESSES][0]);
+	agg_put64(agg, at + 0x10, 20);
+	agg_put64(agg, at + 0x18, 10);
+	agg_put64(agg, at + 0x20, 11);
+	agg_put_text(agg, at + 0x28, 112, "iteration 2");
 	at = row_fill(agg, AGG_MARKS, 0);
 	agg_put64(agg, at + 0x08, s->self[AGG_PROCESSES][0]);
 	agg_put64(agg, at + 0x28, 5);
 	agg_put_text(agg, at + 0x30, 96, "warm up");
 	at = row_fill(agg, AGG_FAILURES, 0);
 	agg_put64(agg, at + 0x08, s->self[AGG_PROCESSES][0]);
-	agg_put64(agg, at + 0x10, s->self[AGG_SHARES][2]);
+	agg_put64(agg, at + 0x18, 5); /* entries 0 and 2 */
 	agg_put64(agg, at + 0x20, 1);
-	agg_put64(agg, at + 0x30, UINT64_MAX);
-	agg_put64(agg, at + 0x40, s->self[AGG_NAMES][0]);
+	agg_put64(agg, at + 0x40, UINT64_MAX);
+	agg_put64(agg, at + 0x58, s->self[AGG_NAMES][0]);
 	at = row_fill(agg, AGG_QUARANTINE, 0);
 	agg_put64(agg, at + 0x08, s->self[AGG_DIRECTORIES][2]);
 	agg_put32(agg, at + 0x18, 1001);
@@ -240,10 +254,11 @@ static void sample_telemetry(struct agg *agg, const struct agg_sample *s)
 }
 
 struct sample_object {
-	unsigned share;
+	unsigned process;
+	unsigned members;
 	unsigned figure;
-	unsigned flags; /* 1 borrowed, 2 in the ring, 4 persistent */
-	unsigned epoch;
+	unsigned flags; /* see SAMPLE_* */
+	unsigned stamp;
 	uint64_t id;
 	uint64_t size;
 	uint64_t w5;
@@ -251,14 +266,34 @@ struct sample_object {
 	int scope;
 };
 
+enum {
+	SAMPLE_BORROWED = 1,
+	SAMPLE_IN_RING = 2,
+	SAMPLE_PERSISTENT = 4,
+	SAMPLE_DATAFLOW = 8,
+	SAMPLE_SCRATCHPAD = 16,
+	SAMPLE_TRACE = 32,
+	SAMPLE_PER_CORE = 64,
+};
+
+#define USED(bytes, banks) ((bytes) | (uint64_t)(banks) << 46)
+
+/* Process 0 closed entry 0 with its close 3 and entry 2 with its close 5. */
 static const struct sample_object sample_objects[] = {
-	{ 0, 0, 0, 3, 1, 4096, UINT64_MAX, 0, 0 },    /* buffer, live */
-	{ 2, 1, 0, 3, UINT64_MAX, 2048, 2560, 0, 1 }, /* L1 buffer, live */
-	{ 0, 5, 0, 3, 2, 1024, 77, 64, -1 },          /* CB */
-	{ 0, 5, 1, 3, 3, 1024, 77, 64, -1 },          /* CB, borrowed */
-	{ 0, 7, 6, 3, 4, 57344, 4, 16, -1 },          /* kernel, persistent */
-	{ 0, 0, 0, 2, 5, 8192, UINT64_MAX, 0, 0 },    /* of a closed device */
-	{ 1, 4, 0, 3, 6, 16384, UINT64_MAX, 0, -1 },  /* of a dead process */
+	/* A buffer whose banks are not known; one that is known in full. */
+	{ 0, 1, 0, 0, 3, 1, 4096, USED(4096, 0), 0, 0 },
+	{ 0, 4, 1, SAMPLE_PER_CORE, 5, UINT64_MAX, 2048, USED(2560, 20), 4, 1 },
+	/* CBs. */
+	{ 0, 1, 5, 0, 3, 2, 1024, 77, 64, -1 },
+	{ 0, 1, 5, SAMPLE_BORROWED | SAMPLE_DATAFLOW, 3, 3, 1024, 77, 64, -1 },
+	/* A kernel. */
+	{ 0, 1, 7, SAMPLE_IN_RING | SAMPLE_PERSISTENT, 3, 4, 57344, 4, 16, -1 },
+	/* Of a closed device, and of a dead process. */
+	{ 0, 1, 0, 0, 2, 5, 8192, USED(8192, 0), 0, 0 },
+	{ 1, 2, 4, 0, 3, 6, 16384, USED(16384, 0), 0, -1 },
+	/* On two devices, one of which was closed; a live one. */
+	{ 0, 5, 0, SAMPLE_TRACE, 4, 7, 1000, USED(1024, 8), 0, 2 },
+	{ 0, 5, 5, SAMPLE_SCRATCHPAD, 5, 8, 512, 78, 2, -1 },
 };
 
 static void sample_put_objects(struct agg *agg, const struct agg_sample *s)
@@ -270,19 +305,21 @@ static void sample_put_objects(struct agg *agg, const struct agg_sample *s)
 		uint64_t at = agg_object(agg, 2 * i); /* every other row */
 
 		agg_put64(agg, at + 0x00, 2);
-		agg_put64(agg, at + 0x08, s->self[AGG_SHARES][o->share]);
-		agg_put64(agg, at + 0x10,
-			i | (uint64_t)o->epoch << 24 |
-				(uint64_t)o->figure << 46 |
-				(uint64_t)o->flags << 50);
-		agg_put64(agg, at + 0x18, o->id);
-		agg_put64(agg, at + 0x20, 0x1000 * (i + 1));
-		agg_put64(agg, at + 0x28, o->size);
-		agg_put64(agg, at + 0x30, o->w5);
-		agg_put64(agg, at + 0x38, s->now - 5 * SECOND);
-		agg_put64(agg, at + 0x40,
+		agg_put64(agg, at + 0x08, s->self[AGG_PROCESSES][o->process]);
+		agg_put64(agg, at + 0x10, o->members);
+		agg_put64(agg, at + 0x18,
+			i | (uint64_t)o->stamp << 24 |
+				(uint64_t)o->figure << 40 |
+				(uint64_t)o->flags << 44);
+		agg_put64(agg, at + 0x20, o->id);
+		agg_put64(agg, at + 0x28, 0x1000 * (i + 1));
+		agg_put64(agg, at + 0x30, o->size | 7ull << 46);
+		agg_put64(agg, at + 0x38, o->w5);
+		agg_put64(agg, at + 0x40, s->now - 5 * SECOND);
+		agg_put64(agg, at + 0x48,
 			o->scope < 0 ? 0 : s->self[AGG_NAMES][o->scope]);
-		agg_put64(agg, at + 0x48, (uint64_t)o->cores << 40 | 9 << 16);
+		agg_put64(agg, at + 0x50,
+			(uint64_t)o->cores << 40 | 9 << 16 | 3ull << 52);
 	}
 	agg_put64(agg, agg->copy_off[0] + 0x18, i ? 2 * i - 1 : 0);
 	agg_put64(agg, agg->copy_off[0] + 0x20, i);

@@ -124,7 +124,8 @@ def lines_of(device):
         'L1 buffers': line('l1', l1),
         'L1_SMALL': line('l1_small', device['l1_small_bytes'] *
                          device['cores']),
-        'CBs, footprint': line('cb', l1, device['cb_footprint'], False),
+        'CBs, footprint' if device['cb_footprint_exact'] else
+        'CBs, at least': line('cb', l1, device['cb_footprint'], False),
         'all programs': line('cb', None),
         'Kernels': (sum(k['live_bytes'] for k in kernels), None, None,
                     sum(k['live_objects'] for k in kernels),

@@ -383,16 +383,44 @@ def check_settings_are_kept(place):
         top.shows('[ ] vi movement')
 
 
+def write_settings(place, text):
+    """Replaces the user's configuration file; returns its path."""
+    path = f'{place.files}/config/ttmem/top.conf'
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+    return path
+
+
 def check_settings_that_make_no_sense(place):
-    """They are told, and nothing else comes of them."""
-    folder = f'{place.files}/config/ttmem'
-    os.makedirs(folder)
-    for text in ('nonsense\n', 'vi = perhaps\n', '=\n\n\n#x\n', 'x' * 100000,
+    """They are skipped or off, and the view opens."""
+    for text in ('nonsense\n', 'vi = perhaps\n', '=\n\n\n#x\n', 'x' * 60000,
                  '\x1b[2J = yes\n'):
-        with open(f'{folder}/top.conf', 'w', encoding='utf-8') as file:
-            file.write(text)
+        write_settings(place, text)
         with small(place) as top:
             tops.is_whole(top.still())
+            top.keys('q')
+            serve.expect('status', top.status(), 0)
+
+
+def check_a_file_that_is_no_settings(place):
+    """It is refused before the terminal is touched, and stays as it is."""
+    for text, why in (('x' * 100000, 'the line is too long'),
+                      ('vi = on\n' + 'x' * 100000 + '\n',
+                       'the line is too long'),
+                      ('vi = on\n\0\n', 'not text: there is a zero byte')):
+        path = write_settings(place, text)
+        said = f'ttmem-top: {path}: not a configuration file: {why}; ' \
+            'name another with --config, or use --no-config'
+        with tops.replay(place, 'small') as top:
+            serve.expect('status', top.status(), 2)
+            serve.expect('output', top.all_bytes().decode(), f'{said}\r\n')
+        done = tops.run(place, '--replay', tops.sample(place, 'small'),
+                        '--once', status=2)
+        serve.expect('output', (done.stdout, done.stderr), ('', f'{said}\n'))
+        with open(path, encoding='utf-8') as file:
+            serve.expect('the file is the same', file.read() == text, True)
+        with small(place, '--no-config') as top:
             top.keys('q')
             serve.expect('status', top.status(), 0)
 

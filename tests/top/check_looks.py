@@ -27,7 +27,7 @@ def all_bytes(place, sample='small', **how):
         screens = []
         for name in tops.VIEWS.values():
             screens.append(tops.press(top, name))
-        return top.bytes_from(), screens
+        return top.quit(), screens
 
 
 def check_colours(place):
@@ -51,7 +51,7 @@ def check_empty_no_color_is_none(place):
                    tops.sample(place, 'small')],
                   env=tops.environment(place)) as top:
         tops.first(top)
-        if not COLOUR.search(top.bytes_from()):
+        if not COLOUR.search(top.quit()):
             serve.fail('no colours')
 
 

@@ -17,26 +17,29 @@ NOW = 100_000 * SECOND
 REALTIME = 1_767_225_600 * SECOND  # 2026-01-01 00:00:00 UTC
 BUFFERS = ('dram', 'l1', 'system_memory', 'l1_small', 'trace')
 KERNELS = ('kernel_application', 'kernel_fabric', 'kernel_dispatch')
-FIGURES = BUFFERS + ('cb',) + KERNELS
+FAILURES = BUFFERS + ('cb',)
+FIGURES = FAILURES + KERNELS
 ANOMALIES = ('free_unknown', 'alloc_live', 'bad_device', 'too_many_devices',
              'bad_kind', 'overflow', 'late_free', 'scope_underflow',
              'scope_too_deep', 'device_changed')
-LOSSES = ('no_slot', 'no_index', 'no_lane', 'nested', 'no_name')
+LOSSES = ('no_slot', 'no_index', 'no_lane', 'nested', 'no_name', 'no_place')
 READINGS = ('aiclk_mhz', 'temperature_mc', 'power_uw', 'fan_rpm')
 COLUMNS = ('time_ns', 'dram_use', 'l1_use', 'dram_use_max', 'l1_use_max',
            'events', 'processes', *(f'live_bytes.{f}' for f in FIGURES))
 SUMS = ('live_bytes', 'live_objects', 'orphaned_bytes', 'orphaned_objects',
         'peak_bytes', 'alloc_objects', 'alloc_bytes', 'free_objects',
-        'free_bytes')
+        'free_bytes', 'requested_bytes')
 
 
-def sums(live=0, objects=None, orphaned=0, orphans=0, peak=None):
+def sums(live=0, objects=None, orphaned=0, orphans=0, peak=None,
+         requested=None):
     objects = (1 if live else 0) if objects is None else objects
     return {'live_bytes': live, 'live_objects': objects,
             'orphaned_bytes': orphaned, 'orphaned_objects': orphans,
             'peak_bytes': live + orphaned if peak is None else peak,
             'alloc_objects': objects + orphans, 'alloc_bytes': live + orphaned,
-            'free_objects': 0, 'free_bytes': 0}
+            'free_objects': 0, 'free_bytes': 0,
+            'requested_bytes': live if requested is None else requested}
 
 
 def added(parts):
@@ -46,6 +49,18 @@ def added(parts):
             for key, value in values.items():
                 total[figure][key] += value
     return total
+
+
+def label(logicals):
+    """As the reader has it: "0-3,7"."""
+    runs = []
+    for logical in sorted(logicals):
+        if runs and logical == runs[-1][1] + 1:
+            runs[-1][1] = logical
+        else:
+            runs.append([logical, logical])
+    return ','.join(str(first) if first == last else f'{first}-{last}'
+                    for first, last in runs)
 
 
 class Sample:
@@ -77,7 +92,7 @@ class Sample:
             'lost_markers': 0, 'dropped_processes': 0, 'dropped_objects': 0,
             'dropped_bytes': 0, 'path': '/run/ttmem/ttmem-0'}]
         self.tables = {name: [] for name in (
-            'devices', 'processes', 'shares', 'marks', 'failures',
+            'devices', 'processes', 'shares', 'places', 'marks', 'failures',
             'quarantine', 'untracked', 'telemetry', 'holders',
             'distributions', 'histories', 'objects')}
 
@@ -133,24 +148,59 @@ class Sample:
             'logical': self.tables['devices'][device]['logical'],
             'open': True, 'epoch': 0, 'opened_ns': NOW - 60 * SECOND,
             'closed_ns': None, 'cb_footprint': figures.get('cb', sums())[
-                'live_bytes'], 'headroom': None, 'clash_program': None,
+                'live_bytes'], 'cb_footprint_exact': True, 'headroom': None, 'clash_program': None,
             'dispatches': dict.fromkeys(KERNELS, 0),
-            'failures': dict.fromkeys(BUFFERS, 0),
+            'failures': dict.fromkeys(FAILURES, 0),
             'ring_bytes': dict.fromkeys(KERNELS, 0),
             'figures': added([figures]), **more})
 
-    def objects(self, share, figure, number, size, scope, **more):
-        row = self.tables['shares'][share]
+    def place(self, *shares):
+        """The place of these shares, which are one process's."""
+        rows = [self.tables['shares'][share] for share in shares]
+        place = {'process': rows[0]['process'],
+                 'label': label(row['logical'] for row in rows),
+                 'devices': [row['device'] for row in rows],
+                 'usages': list(shares)}
+        if place not in self.tables['places']:
+            return self.add('places', place)
+        return self.tables['places'].index(place)
+
+    def objects(self, shares, figure, number, used, scope, orphaned=(),
+                **more):
+        """On one share or several; `orphaned` on some of them."""
+        shares = (shares,) if isinstance(shares, int) else tuple(shares)
+        live = [share for share in shares if share not in orphaned]
+        places = {'place': self.place(*shares),
+                  'live_place': self.place(*live) if live else None,
+                  'orphaned_place': self.place(*orphaned) if orphaned
+                  else None}
+        process = self.tables['shares'][shares[0]]['process']
         for at in range(number):
             self.add('objects', {
-                'process': row['process'], 'device': row['device'],
-                'share': share, 'figure': figure, 'leak_class': 'live',
-                'orphaned': False, 'persistent': False, 'borrowed': False,
-                'in_ring': False, 'bytes': size, 'size': size, 'cores': None,
-                'charged': size, 'id': f'{0x1000 + len(self.tables["objects"]):#x}',
+                'process': process, **places, 'devices': len(shares),
+                'orphaned_devices': len(orphaned), 'figure': figure,
+                'leak_class': 'orphaned' if orphaned else 'live',
+                'orphaned': not live, 'persistent': False, 'borrowed': False,
+                'in_ring': False, 'dataflow': False, 'scratchpad': False,
+                'trace_storage': False, 'per_core': False, 'bytes': used,
+                'total_bytes': used * len(shares), 'requested': used,
+                'size': used, 'banks': 8, 'bytes_per_bank': used // 8,
+                'cores': None,
+                'id': f'{0x1000 + len(self.tables["objects"]):#x}',
                 'address': f'{0x100000 * (at + 1):#x}', 'program': None,
                 'allocated_ns': NOW - 30 * SECOND, 'age_ns': 30 * SECOND,
-                'stack': 0, 'scope': scope, **more})
+                'stack': 0, 'scope': scope, 'scope_path': scope, **more})
+
+    def failure(self, share, figure, size, scope, **more):
+        """Of an allocator that knows all about it."""
+        return self.add('failures', {
+            'process': self.tables['shares'][share]['process'],
+            'place': self.place(share),
+            'number': len(self.tables['failures']), 'figure': figure,
+            'bytes': size, 'bytes_per_bank': size // 8,
+            'free_per_bank': size // 4, 'largest_free_per_bank': size // 16,
+            'program': None, 'time_ns': NOW, 'tid': 1, 'scope': scope,
+            'scope_path': scope, **more})
 
     def holder(self, telemetry, pid, comm, **more):
         return self.add('holders', {
@@ -201,7 +251,7 @@ class Sample:
                 if len(tables['objects']) < 1000 else 20
         for at, device in enumerate(tables['devices']):
             device_sum(tables, at, device)
-        return {'schema_version': 1, 'info': self.info, 'health': self.health,
+        return {'schema_version': 2, 'info': self.info, 'health': self.health,
                 'directories': self.directories, **tables}
 
 
@@ -219,12 +269,13 @@ def device_sum(tables, at, device):
             'l1_tensix_use': l1, 'l1_use': l1 + taken['kernel_fabric'],
             'dram_peak': (taken['dram'] + taken['trace']) * 17 // 16,
             'l1_tensix_peak': l1 * 9 // 8, 'cb_footprint': cb,
+            'cb_footprint_exact': True,
             'clash_process': None, 'clash_program': None,
             'processes': len({s['process'] for s in shares if tables[
                 'processes'][s['process']]['state'] in ('reporting',
                                                         'silent')}),
             'dispatches': dict.fromkeys(KERNELS, 0),
-            'failures': dict.fromkeys(BUFFERS, 0),
+            'failures': dict.fromkeys(FAILURES, 0),
             'ring_bytes': dict.fromkeys(KERNELS, 0)}.items():
         device.setdefault(key, value)
 
@@ -274,7 +325,7 @@ def small():
     sample.objects(first, 'l1', 3, 20 * MIB, 'ttnn.matmul')
     sample.objects(second, 'dram', 2, 1 * GIB, 'optimizer.state')
     sample.objects(third, 'dram', 2, 96 * MIB, 'test_resnet[batch1]',
-                   leak_class='orphaned', orphaned=True)
+                   orphaned=(third,))
     sample.holder(0, 1001, 'llama-serve', process=serve, reporting=True)
     sample.holder(1, 5005, 'jupyter-lab')
     sample.histories()
@@ -321,6 +372,34 @@ def big(devices=32, processes=500, objects=1000):
     return [sample.document()]
 
 
+def mesh():
+    """Eight devices: objects on all of them, one of them orphaned on four."""
+    sample = Sample()
+    for logical in range(8):
+        sample.device(logical)
+    serve = sample.process(1001, 'serve')
+    main = sample.process(24816, 'main', 'died')
+    serves = [sample.share(serve, at, {
+        'dram': sums(*((3 * MIB, 2) if at > 3 else (1 * MIB, 1)),
+                     *(() if at > 3 else (2 * MIB, 1)),
+                     requested=(5 * MIB // 2) if at > 3 else 1 * MIB),
+        'l1': sums(*((64 * KIB, 1) if at == 2 else ()))})
+        for at in range(8)]
+    mains = [sample.share(main, at, {
+        'dram': sums(orphaned=1 * MIB, orphans=1)}, open=False)
+        for at in range(8)]
+    sample.objects(mains, 'dram', 1, 1 * MIB, 'op matmul', orphaned=mains,
+                   age_ns=76_000_000)
+    sample.objects(serves, 'dram', 1, 2 * MIB, 'kv_cache',
+                   orphaned=serves[:4], requested=3 * MIB // 2, scope_path='session 7 > kv_cache')
+    sample.objects(serves, 'dram', 1, 1 * MIB, 'weights')
+    sample.objects(serves[2], 'l1', 1, 64 * KIB, 'halo', banks=None,
+                   bytes_per_bank=None)
+    sample.failure(serves[1], 'l1', 96 * MIB, 'op matmul',
+                   place=sample.place(*serves), largest_free_per_bank=None)
+    return [sample.document()]
+
+
 HOSTILE = (
     '\x1b[2J\x1b[HPWNED', 'two\nlines', 'tab\tbell\a', '\x1b]0;title\x07x',
     '\x9b31mred', 'right\u202eto left', '漢字プロセス', 'combi\u0301ning\u0300',
@@ -342,10 +421,7 @@ def hostile():
         sample.objects(share, 'dram', 1, 3 * MIB, name)
         sample.add('marks', {'process': process, 'number': number,
                              'time_ns': NOW, 'tid': 1, 'text': name})
-        sample.add('failures', {
-            'process': process, 'device': number % 2, 'share': share,
-            'number': number, 'figure': 'l1', 'size': 1 * MIB,
-            'largest_free': 4096, 'time_ns': NOW, 'tid': 1, 'scope': name})
+        sample.failure(share, 'l1', 1 * MIB, name)
         sample.holder(number % 2, 7000 + number, name)
     return [sample.document()]
 
@@ -373,7 +449,7 @@ def unknown():
 
 def empty():
     """Not even that."""
-    return [{'schema_version': 1}]
+    return [{'schema_version': 2}]
 
 
 def troubled():
@@ -392,9 +468,11 @@ def troubled():
     process['lost_bytes'].update(no_slot=66 * MIB)
     process['missed'] = 1234
     document['failures'] = [{
-        'process': 0, 'device': 0, 'share': 0, 'number': 1, 'figure': 'l1',
-        'size': 96 * MIB, 'largest_free': 40 * MIB, 'time_ns': NOW - 9 * SECOND,
-        'tid': 1, 'scope': 'ttnn.matmul'}]
+        'process': 0, 'place': 0, 'number': 1, 'figure': 'l1',
+        'bytes': 96 * MIB, 'bytes_per_bank': 12 * MIB,
+        'free_per_bank': 20 * MIB, 'largest_free_per_bank': 5 * MIB,
+        'program': None, 'time_ns': NOW - 9 * SECOND, 'tid': 1,
+        'scope': 'ttnn.matmul', 'scope_path': 'step 3 > ttnn.matmul'}]
     document['marks'] = [{'process': 0, 'number': 1, 'tid': 1, 'text': 'warm',
                           'time_ns': NOW - 99 * SECOND}]
     document['quarantine'] = [{
@@ -420,11 +498,11 @@ def dead():
 
 def none():
     """There never was one."""
-    return [{'schema_version': 1, 'info': {'source': 'never_started',
+    return [{'schema_version': 2, 'info': {'source': 'never_started',
                                            'error': -2}}]
 
 
-SAMPLES = {f.__name__: f for f in (small, moving, big, hostile, unknown,
+SAMPLES = {f.__name__: f for f in (small, moving, big, mesh, hostile, unknown,
                                    empty, troubled, dead, none)}
 
 

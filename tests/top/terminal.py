@@ -44,6 +44,8 @@ printf '\0\0\0\0\0\0\0\0'
 exec sleep 3600
 '''
 LAST = bytes(8)
+# Terminals ignore it, and no program here writes it.
+MARK = b'\x7f'
 # Of the pane, as tmux knows them.
 MODES = ('alternate_on', 'cursor_flag', 'keypad_cursor_flag', 'mouse_any_flag',
          'mouse_button_flag', 'mouse_sgr_flag', 'mouse_standard_flag',
@@ -114,6 +116,7 @@ class Terminal:
         self.width, self.height = width, height
         self.folder = tempfile.mkdtemp(prefix='ttmem-tmux.')
         self.output = f'{self.folder}/output'
+        self.marks = 0
         env = {'PATH': os.environ.get('PATH', '/usr/bin:/bin'),
                'HOME': self.folder, 'TERM': term, 'LC_ALL': locale,
                'COLUMNS': '', 'LINES': '', **(env or {})}
@@ -235,16 +238,32 @@ class Terminal:
         return wait_for('a still screen', attempt, seconds)
 
     def written(self):
-        """How many bytes it has written so far."""
+        """How many bytes of it are in the file, which may be behind the screen."""
         return os.path.getsize(self.output)
 
+    def written_all(self):
+        """The same once the file has all that the screen shows. For a program that
+        is not drawing: a mark goes the way of its bytes, and may split them."""
+        tty = os.open(self.tty, os.O_WRONLY | os.O_NOCTTY)
+        try:
+            os.write(tty, MARK)
+        finally:
+            os.close(tty)
+        self.marks += 1
+
+        def attempt():
+            serve.expect('marks', self.bytes_from().count(MARK), self.marks)
+            return self.written()
+        return wait_for('what it wrote', attempt)
+
     def bytes_from(self, start=0):
+        """What is in the file by now, which may be behind the screen."""
         with open(self.output, 'rb') as file:
             file.seek(start)
             return file.read()
 
     def all_bytes(self):
-        """All that a program wrote until it ended: they come a bit later."""
+        """All that a program wrote until it ended."""
         def attempt():
             data = self.bytes_from()
             if not data.endswith(LAST):
@@ -302,3 +321,9 @@ class Terminal:
                 return fail(f'it runs on:\n{self.screen().framed()}')
         status = wait_for('the end of the program', attempt, seconds)
         return 128 - status if status > 128 else status
+
+    def quit(self):
+        """Ends ttmem-top by its key; returns all that it wrote."""
+        self.keys('q')
+        serve.expect('status', self.status(), 0)
+        return self.all_bytes()

@@ -17,6 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING = os.path.join(HERE, 'four-devices.json.gz')
 SIZES = ((40, 10), (80, 24), (132, 43), (200, 60))
 EXTREMES = ((20, 5), (300, 100))
+# What a program may clear a screen with.
+CLEARS = (b'\x1b[2J', b'\x1b[H\x1b[J', b'\x1b[3J', b'\x1bc')
 VIEWS = {'1': 'devices', '2': 'charts', '3': 'processes', '4': 'health'}
 # Status of samples that are not worth much.
 WORTH = {'dead': 3, 'empty': 3, 'none': 3, 'troubled': 4}
@@ -75,6 +77,23 @@ def in_view(terminal, name):
             serve.fail(f'{title} is not open in {line!r}:\n'
                        f'{terminal.screen().framed()}')
     return wait_for(f'the view {name}', attempt)
+
+
+def first_frame(written):
+    """Where the text of the first frame begins in what ttmem-top wrote."""
+    at = written.find(b'Devices')
+    if at < 0:
+        serve.fail(f'no frame in {written[:400]!r}')
+    return at
+
+
+def not_cleared_again(written):
+    """After the first frame the screen is not cleared."""
+    after = written[first_frame(written):]
+    for clear in CLEARS:
+        if clear in after:
+            serve.fail(f'{clear!r} at {after.find(clear)} of {len(after)} '
+                       'bytes after the first frame')
 
 
 def settled(terminal):

@@ -126,7 +126,7 @@ def check_sees_an_end_in_another_namespace(place):
     pid = calls.ask_pid()
     calls('close')
     place.serve(mode='system')
-    sees(place, 'nobody knows', stands(pid, 'unknown'))
+    sees(place, 'unknown', lambda s: serve.nameless(s, 'unknown', 1))
     calls.process.stdin.close()
     sees(place, 'dead', stands(pid, 'exited'))
 

@@ -28,19 +28,18 @@ static void process_need(struct check_verdict *verdict, uint64_t pid)
 }
 
 static bool selector_fits_any(const struct ttmem_snapshot *snapshot,
-	const struct dump_selector *selector)
+	const struct ttm_device_selector *selector)
 {
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
-		if (dump_selector_fits(
-			    selector, ttmem_snapshot_device(snapshot, i)))
+		if (ttm_device_fits(selector, snapshot, i))
 			return true;
 	return false;
 }
 
-static void device_need(
-	struct check_verdict *verdict, const struct dump_selector *selector)
+static void device_need(struct check_verdict *verdict,
+	const struct ttm_device_selector *selector)
 {
 	char cell[DUMP_CELL_SIZE];
 
@@ -49,6 +48,14 @@ static void device_need(
 	if (selector->by == TTM_DEVICE_BY_CHIP)
 		check_lines_add(&verdict->missing,
 			"there is no device asic:%" PRIx64, selector->first);
+	else if (selector->by == TTM_DEVICE_BY_CHIP_END)
+		check_lines_add(&verdict->missing,
+			"there is no device ..%0*" PRIx64,
+			(64 - __builtin_clzll(selector->last)) / 4,
+			selector->first);
+	else if (selector->by == TTM_DEVICE_BY_LOGICAL)
+		check_lines_add(&verdict->missing,
+			"there is no device logical:%" PRIu64, selector->first);
 	else if (selector->by == TTM_DEVICE_BY_PCI)
 		check_lines_add(&verdict->missing, "there is no device pci:%s",
 			ttm_pci_text(selector->first, cell));

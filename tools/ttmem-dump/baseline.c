@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /*
- * Known leaks: "CLASS KIND SIZE COUNT SCOPE" in each line, the scope escaped and to
- * the end of the line.
+ * Known leaks: "CLASS KIND SIZE COUNT DEVICES SCOPE" in each line, the scope escaped and
+ * to the end of the line. SIZE is on each device, DEVICES how many an object leaked on:
+ * which ones may differ from run to run. Lines of version 1 have no DEVICES and stand
+ * for any number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +17,8 @@
 #include "common/text.h"
 #include "out.h"
 
-#define FIRST_LINE "# ttmem baseline 1"
+#define FIRST_LINE "# ttmem baseline 2"
+#define FIRST_LINE_1 "# ttmem baseline 1"
 /* A scope has 112 bytes at most, each of which may need an escape. */
 #define SCOPE_SIZE 1024u
 
@@ -25,6 +28,7 @@ struct known {
 	uint64_t size;
 	uint64_t count;
 	uint64_t seen;
+	uint64_t devices; /* 0: any number */
 	const char *scope;
 	char *text; /* what `scope` is in; NULL: an object's */
 };
@@ -33,6 +37,7 @@ struct check_baseline {
 	struct known *rows; /* sorted, each once */
 	size_t len;
 	size_t room;
+	unsigned version; /* of the lines that are being read */
 };
 
 void check_baseline_free(struct check_baseline **baseline)
@@ -48,16 +53,23 @@ void check_baseline_free(struct check_baseline **baseline)
 	*baseline = NULL;
 }
 
-static bool line_parse(const char *line, struct known *ret_row)
+static bool line_parse(
+	const char *line, unsigned version, struct known *ret_row)
 {
 	char class_name[32], kind[32];
-	int scope = 0;
+	int rest = 0, more = 0;
 
 	if (sscanf(line, "%31s %31s %" SCNu64 " %" SCNu64 "%n", class_name,
-		    kind, &ret_row->size, &ret_row->count, &scope) != 4 ||
-		line[scope] != ' ')
+		    kind, &ret_row->size, &ret_row->count, &rest) != 4)
 		return false;
-	ret_row->text = strdup(line + scope + 1);
+	if (version > 1 &&
+		sscanf(line + rest, " %" SCNu64 "%n", &ret_row->devices,
+			&more) != 1)
+		return false;
+	rest += more;
+	if (line[rest] != ' ')
+		return false;
+	ret_row->text = strdup(line + rest + 1);
 	if (!ret_row->text)
 		return false;
 	ttm_text_unescape(ret_row->text);
@@ -78,6 +90,8 @@ static int known_compare(const void *a, const void *b)
 		return one->figure < other->figure ? -1 : 1;
 	if (one->size != other->size)
 		return one->size < other->size ? -1 : 1;
+	if (one->devices != other->devices)
+		return one->devices < other->devices ? -1 : 1;
 	return strcmp(one->scope, other->scope);
 }
 
@@ -102,9 +116,14 @@ static bool line_take(struct check_baseline *baseline, char *line)
 	struct known row = { 0 };
 
 	line[strcspn(line, "\r\n")] = '\0';
+	if (strcmp(line, FIRST_LINE) == 0)
+		baseline->version = 2;
+	else if (strcmp(line, FIRST_LINE_1) == 0)
+		baseline->version = 1;
 	if (!*line || *line == '#')
 		return true;
-	if (line_parse(line, &row) && row_add(baseline, &row))
+	if (line_parse(line, baseline->version, &row) &&
+		row_add(baseline, &row))
 		return true;
 	free(row.text);
 	return false;
@@ -145,8 +164,8 @@ int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
 	}
 	while (good && (r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
 		number++;
-		good = line_take(baseline, line.text) &&
-			(number > 1 || strcmp(line.text, FIRST_LINE) == 0);
+		/* The first line says which version it is. */
+		good = line_take(baseline, line.text) && baseline->version;
 	}
 	if (r < 0)
 		ttm_error("%s:%u: not a baseline: %s", path, number + 1,
@@ -168,20 +187,30 @@ void check_baseline_reset(struct check_baseline *baseline)
 		baseline->rows[i].seen = 0;
 }
 
-bool check_baseline_take(
-	struct check_baseline *baseline, const struct ttmem_object_row *object)
+static struct known *known_find(
+	struct check_baseline *baseline, const struct known *key)
 {
-	const struct known key = {
-		.leak_class = object->leak_class,
-		.figure = object->figure,
-		.size = object->bytes,
-		.scope = object->scope ? object->scope : "",
-	};
-	struct known *row = baseline->len ?
-		bsearch(&key, baseline->rows, baseline->len, sizeof(key),
-			known_compare) :
-		NULL;
+	return baseline->len ? bsearch(key, baseline->rows, baseline->len,
+				       sizeof(*key), known_compare) :
+			       NULL;
+}
 
+bool check_baseline_take(
+	struct check_baseline *baseline, const struct dump_part *part)
+{
+	struct known key = {
+		.leak_class = part->leak_class,
+		.figure = part->object->figure,
+		.size = part->object->bytes,
+		.devices = part->devices,
+		.scope = part->object->scope ? part->object->scope : "",
+	};
+	struct known *row = known_find(baseline, &key);
+
+	if (!row) {
+		key.devices = 0;
+		row = known_find(baseline, &key);
+	}
 	if (row)
 		row->seen++;
 	return row != NULL;
@@ -190,22 +219,27 @@ bool check_baseline_take(
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines)
 {
-	char scope[SCOPE_SIZE];
+	char scope[SCOPE_SIZE], each[64];
 	const struct known *row;
 	size_t i;
 
 	for (i = 0; i < baseline->len; i++) {
 		row = &baseline->rows[i];
-		if (row->seen > row->count)
-			check_lines_add(lines,
-				"baseline: %" PRIu64 " objects and not %" PRIu64
-				": %s %s of %" PRIu64 " bytes, scope \"%s\"",
-				row->seen, row->count,
-				ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
-				ttmem_name(TTMEM_NAMES_FIGURE, row->figure),
-				row->size,
-				ttm_text_escape(
-					row->scope, scope, sizeof(scope)));
+		if (row->seen <= row->count)
+			continue;
+		each[0] = '\0';
+		if (row->devices > 1)
+			snprintf(each, sizeof(each),
+				" on each of %" PRIu64 " devices",
+				row->devices);
+		check_lines_add(lines,
+			"baseline: %" PRIu64 " objects and not %" PRIu64
+			": %s %s of %" PRIu64 " bytes%s, scope \"%s\"",
+			row->seen, row->count,
+			ttmem_name(TTMEM_NAMES_CLASS, row->leak_class),
+			ttmem_name(TTMEM_NAMES_FIGURE, row->figure), row->size,
+			each,
+			ttm_text_escape(row->scope, scope, sizeof(scope)));
 	}
 }
 
@@ -218,8 +252,9 @@ static void record_write(const struct dump_group *record, FILE *file)
 	char scope[SCOPE_SIZE];
 
 	if (class_name && kind)
-		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %s\n", class_name,
-			kind, record->size, record->objects,
+		fprintf(file, "%s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+			class_name, kind, record->size, record->objects,
+			record->on,
 			ttm_text_escape(record->scope ? record->scope : "",
 				scope, sizeof(scope)));
 }
@@ -231,7 +266,7 @@ int check_baseline_write(const char *path, const struct check_verdict *verdict)
 
 	if (dump_out_open(path, &out) != 0)
 		return TTM_EXIT_FAILURE;
-	fputs(FIRST_LINE "\n# class kind size count scope\n", out.file);
+	fputs(FIRST_LINE "\n# class kind size count devices scope\n", out.file);
 	for (i = 0; i < verdict->leaks.len; i++)
 		record_write(&verdict->leaks.groups[i], out.file);
 	return dump_out_close(&out, true);

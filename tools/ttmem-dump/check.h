@@ -190,13 +190,11 @@ void check_write_github(const struct check_verdict *verdict, FILE *file);
 
 #define CHECK_RECORD_SIZE 2048u
 
-/* "orphaned dram: 3 objects of 1.00 MiB, 3.00 MiB, ...": one line, escaped. */
+/* "8.00 MiB in 1 object of 1.00 MiB on each of 8 devices: ...": one line, escaped. */
 const char *check_record_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char buffer[static CHECK_RECORD_SIZE]);
 
-/* "0,1 and 3 more" */
-const char *check_devices_text(const struct check_verdict *verdict,
-	const struct dump_group *record, char *buffer, size_t size);
+/* "0 and 3 more" */
 const char *check_processes_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char *buffer, size_t size);
 
@@ -207,9 +205,9 @@ int check_baseline_read(const char *path, struct check_baseline **ret_baseline);
 void check_baseline_free(struct check_baseline **baseline);
 /* Nothing of it has been seen. */
 void check_baseline_reset(struct check_baseline *baseline);
-/* Counts the object if it is known. */
+/* Counts the part if it is known. */
 bool check_baseline_take(
-	struct check_baseline *baseline, const struct ttmem_object_row *object);
+	struct check_baseline *baseline, const struct dump_part *part);
 /* More of a record than are known: lines. */
 void check_baseline_exceeded(
 	const struct check_baseline *baseline, struct check_lines *lines);

@@ -104,6 +104,12 @@ static void records_write(const struct check_verdict *verdict, const char *key,
 		member(file, "size", g->size);
 		member(file, "bytes", g->bytes);
 		member(file, "objects", g->objects);
+		member_text(file, "place",
+			dump_place_label(verdict->snapshot, g->place));
+		member_text(file, "part_of",
+			g->place == g->whole ?
+				NULL :
+				dump_place_label(verdict->snapshot, g->whole));
 		member(file, "devices", g->devices);
 		member(file, "processes", g->processes);
 		member(file, "age_ns", g->age_ns);

@@ -72,14 +72,19 @@ static void leak_write(const struct check_verdict *verdict,
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, record->figure);
 	char name[CHECK_RECORD_SIZE], text[CHECK_RECORD_SIZE];
 	char size[DUMP_CELL_SIZE], scope[SCOPE_SIZE];
+	char devices[DUMP_LABEL_SIZE];
 
-	snprintf(name, sizeof(name), "leak: %s %s of %s bytes, scope %s%s%s",
+	snprintf(name, sizeof(name),
+		"leak: %s %s of %s bytes, scope %s%s%s, %s %s",
 		class_name ? class_name : "unknown", kind ? kind : "unknown",
 		dump_bytes(record->size, true, size), record->scope ? "\"" : "",
 		record->scope ?
 			ttm_text_escape(record->scope, scope, sizeof(scope)) :
 			"none",
-		record->scope ? "\"" : "");
+		record->scope ? "\"" : "",
+		record->on == 1 ? "device" : "devices",
+		dump_place_text(verdict->snapshot, record->place, record->whole,
+			devices));
 	case_write(file, name, "failure",
 		check_record_text(verdict, record, text));
 }

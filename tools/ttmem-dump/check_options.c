@@ -90,7 +90,8 @@ static const struct option run_known[] = {
 	"  --baseline FILE       not the known leaks in FILE\n" \
 	"  --update-baseline     write FILE instead\n" \
 	"  --since MARK          only what was allocated after the mark of that text\n" \
-	"  --device SEL,..       only there: 0, 2-3, asic:HEX or pci:BDF\n" \
+	"  --device SEL,..       only there: 0, 2-3, logical:0, ..HEX, asic:HEX\n" \
+	"                        or pci:BDF\n" \
 	"  --scope PATTERN       only objects of scopes like 'ttnn.*'\n" \
 	"  --all-users           leaks of other users, too (default for root)\n" \
 	"  --ack                 report leaks of exited processes once more, then ignore\n" \

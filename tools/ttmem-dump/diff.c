@@ -84,6 +84,28 @@ static void process_key(const struct ttmem_snapshot *snapshot, uint64_t index,
 		snprintf(ret_key + 2 * i, 3, "%02x", p->uuid[i]);
 }
 
+/* One device by its own key, several by a hash of theirs. */
+static void place_key(const struct ttmem_snapshot *snapshot, uint64_t index,
+	char ret_key[static DUMP_CELL_SIZE])
+{
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		snapshot, index);
+	uint64_t hash = 0xcbf29ce484222325ull;
+	const char *at;
+	size_t i;
+
+	device_key(snapshot, TTMEM_NONE, ret_key);
+	for (i = 0; place && i < place->devices_len; i++) {
+		device_key(snapshot, place->devices[i], ret_key);
+		for (at = ret_key; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+		hash = (hash ^ ',') * 0x100000001b3ull;
+	}
+	if (place && place->devices_len > 1)
+		snprintf(ret_key, DUMP_CELL_SIZE, "place:%llx",
+			(unsigned long long)hash);
+}
+
 /* -- collecting ----------------------------------------------------------------------------- */
 
 static int devices_collect(
@@ -120,6 +142,23 @@ static int devices_collect(
 	return r;
 }
 
+/* By process, how many objects it has on the selected devices. NULL: no memory. */
+static uint64_t *objects_count(const struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
+	uint64_t *counts = calloc(processes + 1, sizeof(*counts));
+	const struct ttmem_object_row *object;
+
+	for (i = 0; counts && i < ttmem_snapshot_objects_len(snapshot); i++) {
+		object = ttmem_snapshot_object(snapshot, i);
+		if (object->process < processes &&
+			dump_selection_has_object(selection, object))
+			counts[object->process]++;
+	}
+	return counts;
+}
+
 static int processes_collect(
 	struct diff *diff, enum dump_side side, struct dump_changes *changes)
 {
@@ -127,9 +166,11 @@ static int processes_collect(
 	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
 	size_t len = ttmem_snapshot_processes_len(snapshot), i;
 	char name[DUMP_NAME_SIZE], key[DUMP_CELL_SIZE];
+	bool listed = ttmem_snapshot_info(snapshot)->objects_listed == 1;
+	uint64_t *counts = objects_count(selection);
 	const struct ttmem_sums *sums;
 	unsigned f;
-	int r = 0;
+	int r = counts ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
 		const char *const labels[DUMP_LABELS] = { name };
@@ -150,9 +191,11 @@ static int processes_collect(
 			continue; /* it is remembered, but gone */
 		process_key(snapshot, i, key);
 		dump_process_name(snapshot, i, name);
-		r = dump_changes_add(
-			changes, side, key, labels, bytes, objects);
+		/* Sums count an object on each of its devices. */
+		r = dump_changes_add(changes, side, key, labels, bytes,
+			listed ? counts[i] : objects);
 	}
+	free(counts);
 	return r;
 }
 
@@ -161,24 +204,23 @@ static int objects_collect(
 {
 	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
 	char device[DUMP_CELL_SIZE], process[DUMP_CELL_SIZE], key[KEY_SIZE];
-	char device_name[DUMP_NAME_SIZE], process_name[DUMP_NAME_SIZE];
+	char devices[DUMP_LABEL_SIZE], process_name[DUMP_NAME_SIZE];
 	struct dump_groups groups = { NULL, 0, 0, 0 };
 	size_t i;
 	int r = dump_groups_make(&diff->selections[side],
 		DUMP_KEY_DEVICE | DUMP_KEY_PROCESS | DUMP_KEY_KIND |
-			DUMP_KEY_SCOPE,
+			DUMP_KEY_SCOPE | DUMP_KEY_WHOLE,
 		NULL, NULL, &groups);
 
 	for (i = 0; r == 0 && i < groups.len; i++) {
 		const struct dump_group *g = &groups.groups[i];
 		const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, g->figure);
-		const char *const labels[DUMP_LABELS] = { device_name,
-			process_name, kind, g->scope };
+		const char *const labels[DUMP_LABELS] = { devices, process_name,
+			kind, g->scope };
 
-		device_key(snapshot, g->device, device);
+		place_key(snapshot, g->place, device);
 		process_key(snapshot, g->process, process);
-		dump_device_name(
-			snapshot, g->device, device_name, sizeof(device_name));
+		dump_place_text(snapshot, g->place, g->place, devices);
 		dump_process_name(snapshot, g->process, process_name);
 		snprintf(key, sizeof(key), "%s %s %s%s%s", device, process,
 			kind ? kind : "-", g->scope ? " " : "",
@@ -279,7 +321,7 @@ static int diff_print(struct diff *diff)
 {
 	static const char *const by_device[DUMP_LABELS] = { "DEVICE", "KIND" };
 	static const char *const by_process[DUMP_LABELS] = { "PROCESS" };
-	static const char *const by_all[DUMP_LABELS] = { "DEVICE", "PROCESS",
+	static const char *const by_all[DUMP_LABELS] = { "DEVICES", "PROCESS",
 		"KIND", "SCOPE" };
 	const struct ttmem_info_row *old = ttmem_snapshot_info(
 		diff->snapshots[DUMP_OLD]);

@@ -42,7 +42,8 @@ static void parts_each(struct dump_filter *filter, const char *option,
 /* -- devices ------------------------------------------------------------------- */
 
 /* "2-5". */
-static bool range_parse(const char *part, struct dump_selector *ret_selector)
+static bool range_parse(
+	const char *part, struct ttm_device_selector *ret_selector)
 {
 	const char *dash = strchr(part, '-');
 	char first[PART_SIZE];
@@ -50,31 +51,29 @@ static bool range_parse(const char *part, struct dump_selector *ret_selector)
 
 	memcpy(first, part, length);
 	first[length] = '\0';
-	ret_selector->by = TTM_DEVICE_BY_LOGICAL;
+	ret_selector->by = TTM_DEVICE_BY_NUMBER;
 	return ttm_number_parse(first, &ret_selector->first) == 0 &&
 		ttm_number_parse(dash + 1, &ret_selector->last) == 0 &&
 		ret_selector->first <= ret_selector->last &&
 		ret_selector->last <= LOGICAL_MAX;
 }
 
-static bool selector_parse(const char *part, struct dump_selector *ret_selector)
+static bool selector_parse(
+	const char *part, struct ttm_device_selector *ret_selector)
 {
 	if (strchr(part, '-'))
 		return range_parse(part, ret_selector);
-	if (!ttm_device_parse(part, &ret_selector->by, &ret_selector->first))
-		return false;
-	ret_selector->last = ret_selector->first;
-	return true;
+	return ttm_device_parse(part, ret_selector);
 }
 
 static void device_take(
 	struct dump_filter *filter, const char *option, const char *part)
 {
-	struct dump_selector selector = { TTM_DEVICE_BY_LOGICAL, 0, 0 };
+	struct ttm_device_selector selector = { TTM_DEVICE_BY_NUMBER, 0, 0 };
 
 	if (!selector_parse(part, &selector))
-		ttm_error_usage("--%s: not a device: %s (0, 2-3, asic:HEX or "
-				"pci:BDF)",
+		ttm_error_usage("--%s: not a device: %s (0, 2-3, logical:0, "
+				"asic:HEX, ..HEX or pci:BDF)",
 			option, part);
 	if (filter->devices_len == DUMP_SELECTORS_MAX)
 		ttm_error_usage(

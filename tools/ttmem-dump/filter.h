@@ -10,24 +10,16 @@
 #include <ttmem/reader.h>
 
 #include "common/device.h"
+#include "part.h"
 
 #define DUMP_FIGURES_ALL ((1u << TTMEM_FIGURES) - 1)
 #define DUMP_SELECTORS_MAX 64u
 #define DUMP_PIDS_MAX 256u
 #define DUMP_SCOPES_MAX 64u
 
-struct dump_selector {
-	enum ttm_device_by by;
-	uint64_t first;
-	uint64_t last;
-};
-
-bool dump_selector_fits(const struct dump_selector *selector,
-	const struct ttmem_device_row *device);
-
 /* Zeroed: everything. Texts are kept, not copied. */
 struct dump_filter {
-	struct dump_selector devices[DUMP_SELECTORS_MAX];
+	struct ttm_device_selector devices[DUMP_SELECTORS_MAX];
 	size_t devices_len;
 	uint64_t pids[DUMP_PIDS_MAX];
 	size_t pids_len;
@@ -68,6 +60,7 @@ struct dump_selection {
 	const struct dump_filter *filter;
 	bool *devices;   /* by index */
 	bool *processes; /* by index */
+	bool *places;    /* by index: at least one device is selected */
 	/* Of each process on the selected devices; TTMEM_FIGURES for each. */
 	struct ttmem_sums *sums;
 };
@@ -92,15 +85,23 @@ bool dump_selection_has_process(
 	const struct dump_selection *selection, uint64_t index);
 bool dump_selection_has_share(const struct dump_selection *selection,
 	const struct ttmem_share_row *share);
+/* On one of the selected devices at least; no place is as no device. */
+bool dump_selection_has_place(
+	const struct dump_selection *selection, uint64_t index);
 bool dump_selection_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object);
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part);
 bool dump_selection_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure);
 
 /* -- names of things, short and usable as selectors ----------------------------- */
 
-/* "0", or "asic:12ab", "pci:0000:01:00.0" where several go by one number. */
+/* As ttm_device_name(), for a buffer of any size. */
 const char *dump_device_name(const struct ttmem_snapshot *snapshot,
 	uint64_t index, char *buffer, size_t buffer_size);
+
+/* The indexes of all devices as ttm_device_compare() sorts them; NULL: no memory. */
+uint64_t *dump_devices_sorted(const struct ttmem_snapshot *snapshot);
 
 #endif

@@ -18,13 +18,15 @@ struct seen {
 };
 
 struct grouping {
+	const struct ttmem_snapshot *snapshot;
 	unsigned keys;
 	struct dump_group *groups;
 	uint64_t *hashes; /* of their keys */
 	size_t len;
 	size_t room;
+	uint64_t objects;  /* that a part of counts */
 	struct seen table; /* index of a group + 1 */
-	struct seen pairs; /* group and device, group and process */
+	struct seen pairs; /* group and device, place or process */
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -43,17 +45,19 @@ static int seen_make(struct seen *seen, size_t size)
 
 /* -- groups by key --------------------------------------------------------------- */
 
-/* The key of an object: what was not asked for is the same for all. */
+/* The key of a part: what was not asked for is the same for all. */
 static void key_of(const struct grouping *grouping,
-	const struct ttmem_object_row *object, struct dump_group *ret_key)
+	const struct dump_part *part, struct dump_group *ret_key)
 {
+	const struct ttmem_object_row *object = part->object;
 	unsigned keys = grouping->keys;
 
 	memset(ret_key, 0, sizeof(*ret_key));
-	ret_key->device = keys & DUMP_KEY_DEVICE ? object->device : 0;
+	ret_key->place = keys & DUMP_KEY_DEVICE ? part->place : 0;
+	ret_key->whole = keys & DUMP_KEY_DEVICE ? object->place : 0;
 	ret_key->process = keys & DUMP_KEY_PROCESS ? object->process : 0;
 	ret_key->figure = keys & DUMP_KEY_KIND ? object->figure : 0;
-	ret_key->leak_class = keys & DUMP_KEY_CLASS ? object->leak_class : 0;
+	ret_key->leak_class = keys & DUMP_KEY_CLASS ? part->leak_class : 0;
 	ret_key->size = keys & DUMP_KEY_SIZE ? object->bytes : 0;
 	ret_key->scope = keys & DUMP_KEY_SCOPE ? object->scope : NULL;
 }
@@ -63,12 +67,24 @@ static bool scope_is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+/* Places of several processes are the same if their labels are. */
+static bool place_is_same(
+	const struct grouping *grouping, uint64_t a, uint64_t b)
+{
+	return a == b ||
+		strcmp(dump_place_label(grouping->snapshot, a),
+			dump_place_label(grouping->snapshot, b)) == 0;
+}
+
 static bool key_is_same(const struct grouping *grouping,
 	const struct dump_group *key, const struct dump_group *group)
 {
 	unsigned keys = grouping->keys;
 
-	return (!(keys & DUMP_KEY_DEVICE) || key->device == group->device) &&
+	return (!(keys & DUMP_KEY_DEVICE) ||
+		       (place_is_same(grouping, key->place, group->place) &&
+			       place_is_same(
+				       grouping, key->whole, group->whole))) &&
 		(!(keys & DUMP_KEY_PROCESS) ||
 			key->process == group->process) &&
 		(!(keys & DUMP_KEY_KIND) || key->figure == group->figure) &&
@@ -79,16 +95,23 @@ static bool key_is_same(const struct grouping *grouping,
 			scope_is_same(key->scope, group->scope));
 }
 
-static uint64_t key_hash(const struct dump_group *key)
+static uint64_t text_hash(uint64_t hash, const char *text)
 {
-	uint64_t hash = mix(key->device, key->process);
-	const char *at;
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return mix(hash, text != NULL);
+}
 
-	hash = mix(hash, key->figure << 8 | key->leak_class);
+static uint64_t key_hash(
+	const struct grouping *grouping, const struct dump_group *key)
+{
+	uint64_t hash = mix(key->process, key->figure << 8 | key->leak_class);
+
 	hash = mix(hash, key->size);
-	for (at = key->scope; at && *at; at++)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
-	return mix(hash, key->scope != NULL);
+	if (grouping->keys & DUMP_KEY_DEVICE)
+		hash = text_hash(
+			hash, dump_place_label(grouping->snapshot, key->place));
+	return text_hash(hash, key->scope);
 }
 
 static int table_grow(struct grouping *grouping)
@@ -127,32 +150,33 @@ static int groups_grow(struct grouping *grouping)
 	return 0;
 }
 
-static int group_append(struct grouping *grouping,
-	const struct ttmem_object_row *object, uint64_t index, uint64_t hash)
+static int group_append(
+	struct grouping *grouping, const struct dump_part *part, uint64_t hash)
 {
+	const struct ttmem_object_row *object = part->object;
+
 	if (grouping->len == grouping->room && groups_grow(grouping) < 0)
 		return -ENOMEM;
 	grouping->hashes[grouping->len] = hash;
 	grouping->groups[grouping->len++] = (struct dump_group){
-		.device = object->device,
+		.place = part->place,
+		.whole = object->place,
+		.on = part->devices,
 		.process = object->process,
 		.figure = object->figure,
-		.leak_class = object->leak_class,
+		.leak_class = part->leak_class,
 		.size = object->bytes,
 		.scope = object->scope,
-		.devices = 1,
-		.processes = 1,
-		.some_devices = { object->device },
-		.some_processes = { object->process },
 		.age_ns = TTMEM_UNKNOWN,
-		.first = index,
+		.first = part->index,
+		.last = TTMEM_NONE,
 	};
 	return 0;
 }
 
-/* The group of an object, made if need be; NULL without memory. */
-static struct dump_group *group_find(struct grouping *grouping,
-	const struct ttmem_object_row *object, uint64_t index)
+/* The group of a part, made if need be; NULL without memory. */
+static struct dump_group *group_find(
+	struct grouping *grouping, const struct dump_part *part)
 {
 	struct dump_group key;
 	uint64_t hash;
@@ -161,8 +185,8 @@ static struct dump_group *group_find(struct grouping *grouping,
 	if (2 * grouping->len >= grouping->table.size &&
 		table_grow(grouping) < 0)
 		return NULL;
-	key_of(grouping, object, &key);
-	hash = key_hash(&key);
+	key_of(grouping, part, &key);
+	hash = key_hash(grouping, &key);
 	at = hash & (grouping->table.size - 1);
 	for (; grouping->table.entries[at];
 		at = (at + 1) & (grouping->table.size - 1)) {
@@ -171,7 +195,7 @@ static struct dump_group *group_find(struct grouping *grouping,
 			key_is_same(grouping, &key, &grouping->groups[i]))
 			return &grouping->groups[i];
 	}
-	if (group_append(grouping, object, index, hash) < 0)
+	if (group_append(grouping, part, hash) < 0)
 		return NULL;
 	grouping->table.entries[at] = grouping->len;
 	return &grouping->groups[grouping->len - 1];
@@ -204,12 +228,12 @@ static int pairs_grow(struct seen *pairs)
 	return 0;
 }
 
-/* 1 if the pair is new, 0 if not, or -ENOMEM. `sort` tells devices from processes. */
+/* 1 if the pair is new, 0 if not, or -ENOMEM. `sort` is enum sort. */
 static int pair_add(
 	struct seen *pairs, size_t group, unsigned sort, uint64_t index)
 {
 	uint64_t pair = 1ull << 63 | (uint64_t)group << 33 |
-		(uint64_t)sort << 32 | (index & 0xffffffff);
+		(uint64_t)sort << 31 | (index & 0x7fffffff);
 	size_t at = mix(0, pair) & (pairs->size - 1);
 
 	for (; pairs->entries[at]; at = (at + 1) & (pairs->size - 1))
@@ -221,42 +245,76 @@ static int pair_add(
 	return 1;
 }
 
-static int object_add(struct grouping *grouping,
-	const struct dump_selection *selection,
-	const struct ttmem_object_row *object, uint64_t index)
-{
-	struct dump_group *group = group_find(grouping, object, index);
-	const struct ttmem_object_row *first;
-	int device = 0, process = 0;
-	size_t number;
+enum sort {
+	SORT_DEVICE,
+	SORT_PLACE,
+	SORT_PROCESS,
+};
 
-	if (!group)
+static int devices_add(struct grouping *grouping, struct dump_group *group,
+	const struct dump_part *part)
+{
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		grouping->snapshot, part->place);
+	size_t number = (size_t)(group - grouping->groups), i;
+	int r;
+
+	if (group->last != TTMEM_NONE && part->place == group->place)
+		return 0; /* as nearly always */
+	r = pair_add(&grouping->pairs, number, SORT_PLACE, part->place);
+
+	for (i = 0; r > 0 && place && i < place->devices_len; i++) {
+		int fresh = pair_add(&grouping->pairs, number, SORT_DEVICE,
+			place->devices[i]);
+
+		if (fresh < 0)
+			return fresh;
+		if (fresh && group->devices < DUMP_GROUP_SOME)
+			group->some_devices[group->devices] = place->devices[i];
+		group->devices += (uint64_t)fresh;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int process_add(struct grouping *grouping, struct dump_group *group,
+	const struct dump_part *part)
+{
+	size_t number = (size_t)(group - grouping->groups);
+	int r;
+
+	if (group->last != TTMEM_NONE &&
+		part->object->process == group->process)
+		return 0;
+	r = pair_add(
+		&grouping->pairs, number, SORT_PROCESS, part->object->process);
+	if (r < 0)
+		return r;
+	if (r && group->processes < DUMP_GROUP_SOME)
+		group->some_processes[group->processes] = part->object->process;
+	group->processes += (uint64_t)r;
+	return 0;
+}
+
+static int part_add(struct grouping *grouping, const struct dump_part *part)
+{
+	struct dump_group *group = group_find(grouping, part);
+	const struct ttmem_object_row *object = part->object;
+	const struct ttmem_object_row *first;
+
+	if (!group || devices_add(grouping, group, part) < 0 ||
+		process_add(grouping, group, part) < 0)
 		return -ENOMEM;
-	/* Those of the first object count already. */
-	number = (size_t)(group - grouping->groups);
-	if (object->device != group->device)
-		device = pair_add(&grouping->pairs, number, 0, object->device);
-	if (object->process != group->process)
-		process = pair_add(
-			&grouping->pairs, number, 1, object->process);
-	if (device < 0 || process < 0)
-		return -ENOMEM;
-	if (device && group->devices < DUMP_GROUP_SOME)
-		group->some_devices[group->devices] = object->device;
-	if (process && group->processes < DUMP_GROUP_SOME)
-		group->some_processes[group->processes] = object->process;
-	group->devices += (uint64_t)device;
-	group->processes += (uint64_t)process;
-	group->objects++;
-	if (object->bytes != TTMEM_UNKNOWN)
-		group->bytes += object->bytes;
+	group->objects += group->last != part->index;
+	group->last = part->index;
+	if (part->bytes != TTMEM_UNKNOWN)
+		group->bytes += part->bytes;
 	if (object->age_ns != TTMEM_UNKNOWN &&
 		(group->age_ns == TTMEM_UNKNOWN ||
 			object->age_ns > group->age_ns))
 		group->age_ns = object->age_ns;
-	first = ttmem_snapshot_object(selection->snapshot, group->first);
+	first = ttmem_snapshot_object(grouping->snapshot, group->first);
 	if (object->bytes > first->bytes)
-		group->first = index;
+		group->first = part->index;
 	return 0;
 }
 
@@ -275,20 +333,41 @@ static int group_compare(const void *a, const void *b)
 	return 0;
 }
 
+static int object_add(struct grouping *grouping,
+	const struct dump_selection *selection, uint64_t index,
+	dump_group_wants *wants, void *context)
+{
+	struct dump_part parts[DUMP_PARTS_MAX];
+	const struct ttmem_object_row *object = ttmem_snapshot_object(
+		selection->snapshot, index);
+	size_t len = 1, i;
+	bool some = false;
+
+	if (grouping->keys & DUMP_KEY_WHOLE)
+		dump_part_whole(object, index, &parts[0]);
+	else
+		len = dump_parts_of(object, index, parts);
+	for (i = 0; i < len; i++) {
+		if (!dump_selection_has_part(selection, &parts[i]) ||
+			(wants && !wants(context, &parts[i])))
+			continue;
+		if (part_add(grouping, &parts[i]) < 0)
+			return -ENOMEM;
+		some = true;
+	}
+	grouping->objects += some;
+	return 0;
+}
+
 static int grouping_fill(struct grouping *grouping,
 	const struct dump_selection *selection, dump_group_wants *wants,
 	void *context)
 {
 	size_t len = ttmem_snapshot_objects_len(selection->snapshot), i;
-	const struct ttmem_object_row *object;
 	int r = 0;
 
-	for (i = 0; r == 0 && i < len; i++) {
-		object = ttmem_snapshot_object(selection->snapshot, i);
-		if (dump_selection_has_object(selection, object) &&
-			(!wants || wants(context, object)))
-			r = object_add(grouping, selection, object, i);
-	}
+	for (i = 0; r == 0 && i < len; i++)
+		r = object_add(grouping, selection, i, wants, context);
 	return r;
 }
 
@@ -301,6 +380,7 @@ int dump_groups_make(const struct dump_selection *selection, unsigned keys,
 	int r;
 
 	memset(&grouping, 0, sizeof(grouping));
+	grouping.snapshot = selection->snapshot;
 	grouping.keys = keys;
 	r = seen_make(&grouping.table, FIRST_LEN);
 	if (r == 0)
@@ -319,10 +399,9 @@ int dump_groups_make(const struct dump_selection *selection, unsigned keys,
 			group_compare);
 	groups.groups = grouping.groups;
 	groups.len = grouping.len;
-	for (i = 0; i < groups.len; i++) {
+	groups.objects = grouping.objects;
+	for (i = 0; i < groups.len; i++)
 		groups.bytes += groups.groups[i].bytes;
-		groups.objects += groups.groups[i].objects;
-	}
 	*ret_groups = groups;
 	return 0;
 }

@@ -17,7 +17,8 @@
 #include "run_watch.h"
 
 #define RECORD_KEYS                                                            \
-	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE)
+	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE |     \
+		DUMP_KEY_DEVICE)
 /* Of the text of a mark, so many bytes are kept. */
 #define MARK_SIZE 96u
 #define TRIES 50
@@ -26,7 +27,7 @@
 struct judging {
 	struct check_verdict *verdict;
 	struct dump_selection selection;
-	uint8_t *devices;  /* CHECK_LEAKS, by index */
+	bool *places;      /* by index: something leaked there */
 	uint64_t since_ns; /* allocated later; unknown: whenever */
 };
 
@@ -78,12 +79,11 @@ bool check_is_of_run(const struct check_scope *scope,
 
 /* -- which objects --------------------------------------------------------------------- */
 
-static void sum_add(
-	struct check_sum *sum, const struct ttmem_object_row *object)
+static void sum_add(struct check_sum *sum, const struct dump_part *part)
 {
 	sum->objects++;
-	if (object->bytes != TTMEM_UNKNOWN)
-		sum->bytes += object->bytes;
+	if (part->bytes != TTMEM_UNKNOWN)
+		sum->bytes += part->bytes;
 }
 
 static bool object_is_asked(const struct judging *judging,
@@ -106,67 +106,68 @@ static bool object_is_asked(const struct judging *judging,
 }
 
 /* A class that is not known may be any. */
-static bool object_is_error(const struct check_options *options,
-	const struct ttmem_object_row *object)
+static bool part_is_error(
+	const struct check_options *options, const struct dump_part *part)
 {
-	if (object->figure < TTMEM_FIGURES &&
-		!(options->error_figures >> object->figure & 1))
+	uint64_t figure = part->object->figure;
+
+	if (figure < TTMEM_FIGURES && !(options->error_figures >> figure & 1))
 		return false;
-	return object->leak_class > TTMEM_CLASS_PERSISTENT ||
-		options->errors_for >> object->leak_class & 1;
+	return part->leak_class > TTMEM_CLASS_PERSISTENT ||
+		options->errors_for >> part->leak_class & 1;
 }
 
-static bool wants_leak(void *context, const struct ttmem_object_row *object)
+static bool wants_leak(void *context, const struct dump_part *part)
 {
 	struct judging *judging = context;
 	struct check_verdict *verdict = judging->verdict;
+	const struct ttmem_object_row *object = part->object;
 	const struct ttmem_process_row *p;
 	unsigned marks;
 
 	if (!object_is_asked(judging, object, &marks) ||
-		!(marks & CHECK_OURS) ||
-		!object_is_error(verdict->options, object))
+		!(marks & CHECK_OURS) || !part_is_error(verdict->options, part))
 		return false;
 	if (marks & CHECK_ACKED) {
-		sum_add(&verdict->acknowledged, object);
+		sum_add(&verdict->acknowledged, part);
 		return false;
 	}
 	p = ttmem_snapshot_process(verdict->snapshot, object->process);
-	if (suppressions_take(&verdict->excuses->suppressions, object,
+	if (suppressions_take(&verdict->excuses->suppressions, part,
 		    p ? p->comm : NULL)) {
-		sum_add(&verdict->suppressed, object);
+		sum_add(&verdict->suppressed, part);
 		return false;
 	}
 	if (verdict->excuses->baseline &&
-		check_baseline_take(verdict->excuses->baseline, object)) {
-		sum_add(&verdict->known, object);
+		check_baseline_take(verdict->excuses->baseline, part)) {
+		sum_add(&verdict->known, part);
 		return false;
 	}
 	if (p)
 		verdict->marks[object->process] |= CHECK_LEAKS;
-	if (ttmem_snapshot_device(verdict->snapshot, object->device))
-		judging->devices[object->device] |= CHECK_LEAKS;
+	if (ttmem_snapshot_place(verdict->snapshot, part->place))
+		judging->places[part->place] = true;
 	return true;
 }
 
-static bool wants_other(void *context, const struct ttmem_object_row *object)
+static bool wants_other(void *context, const struct dump_part *part)
 {
 	const struct judging *judging = context;
 	unsigned marks;
 
-	return object_is_asked(judging, object, &marks) && marks & CHECK_OURS &&
-		!(marks & CHECK_ACKED) &&
-		!object_is_error(judging->verdict->options, object);
+	return object_is_asked(judging, part->object, &marks) &&
+		marks & CHECK_OURS && !(marks & CHECK_ACKED) &&
+		!part_is_error(judging->verdict->options, part);
 }
 
-static bool wants_foreign(void *context, const struct ttmem_object_row *object)
+static bool wants_foreign(void *context, const struct dump_part *part)
 {
 	const struct judging *judging = context;
 	unsigned marks;
 
-	return object_is_asked(judging, object, &marks) &&
+	return object_is_asked(judging, part->object, &marks) &&
 		marks & CHECK_FOREIGN && !(marks & CHECK_ACKED) &&
-		object_is_error(judging->verdict->options, object);
+		part_is_error(judging->verdict->options, part);
 }
 
 /* -- preparing --------------------------------------------------------------------------- */
@@ -245,21 +246,43 @@ static void since_find(struct judging *judging)
 			ttm_text_escape(text, safe, sizeof(safe)));
 }
 
-static void leaks_count(struct judging *judging)
+/* The different devices of all places where something leaked. */
+static void leak_devices_count(struct judging *judging, bool *devices)
+{
+	struct check_verdict *verdict = judging->verdict;
+	const struct ttmem_place_row *place;
+	size_t i, n;
+
+	for (i = 0; i < ttmem_snapshot_places_len(verdict->snapshot); i++) {
+		place = ttmem_snapshot_place(verdict->snapshot, i);
+		for (n = 0; judging->places[i] && n < place->devices_len; n++) {
+			if (!ttmem_snapshot_device(
+				    verdict->snapshot, place->devices[n]))
+				continue;
+			verdict->leak_devices += !devices[place->devices[n]];
+			devices[place->devices[n]] = true;
+		}
+	}
+}
+
+static int leaks_count(struct judging *judging)
 {
 	struct check_verdict *verdict = judging->verdict;
 	size_t processes = ttmem_snapshot_processes_len(verdict->snapshot);
 	size_t devices = ttmem_snapshot_devices_len(verdict->snapshot), i;
+	bool *leaking = calloc(devices + 1, sizeof(*leaking));
 
+	if (!leaking)
+		return -ENOMEM;
+	leak_devices_count(judging, leaking);
+	free(leaking);
 	for (i = 0; i < processes; i++)
 		if (verdict->marks[i] & CHECK_LEAKS)
 			verdict->leak_processes++;
-	for (i = 0; i < devices; i++) {
-		if (judging->devices[i] & CHECK_LEAKS)
-			verdict->leak_devices++;
+	for (i = 0; i < devices; i++)
 		if (dump_selection_has_device(&judging->selection, i))
 			verdict->devices++;
-	}
+	return 0;
 }
 
 /*
@@ -318,9 +341,10 @@ static int snapshot_judge(struct judging *judging)
 
 	verdict->marks = calloc(
 		ttmem_snapshot_processes_len(verdict->snapshot) + 1, 1);
-	judging->devices = calloc(
-		ttmem_snapshot_devices_len(verdict->snapshot) + 1, 1);
-	if (!verdict->marks || !judging->devices)
+	judging->places = calloc(
+		ttmem_snapshot_places_len(verdict->snapshot) + 1,
+		sizeof(*judging->places));
+	if (!verdict->marks || !judging->places)
 		return -ENOMEM;
 	processes_mark(judging);
 	since_find(judging);
@@ -334,7 +358,8 @@ static int snapshot_judge(struct judging *judging)
 			wants_foreign, judging, &verdict->foreign);
 	if (r == 0)
 		r = check_limits(verdict, &judging->selection);
-	leaks_count(judging);
+	if (r == 0)
+		r = leaks_count(judging);
 	frees_note(verdict);
 	gaps_find(verdict);
 	check_absent(verdict);
@@ -419,7 +444,7 @@ int check_judge(const struct check_options *options,
 		if (r == 0)
 			r = snapshot_judge(&judging);
 		dump_selection_free(&judging.selection);
-		free(judging.devices);
+		free(judging.places);
 	}
 	if (r < 0 || ret_verdict->missing.failed || ret_verdict->gaps.failed ||
 		ret_verdict->exceeded.failed || ret_verdict->notes.failed) {

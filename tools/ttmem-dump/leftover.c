@@ -17,16 +17,19 @@
 
 /* As in docs/layout.md. */
 #define SEGMENT_MAGIC 0x4745534d454d5454ull
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
 #define EXTENT_SIZE 0x20000u
 #define EXTENTS_MAX 8192u
 #define DIRECTORY_OFF 0x1000u
-#define EXTENTS_OFF 0x30000u
+#define PLACES_OFF 0x2c000u
+#define PLACES_MAX 16384u
+#define EXTENTS_OFF 0x50000u
 #define EXTENT_IS_SLOTS 2u
 #define SLOT_IS_LIVE 2u
 #define SLOT_WORDS 8u
 #define FIGURE_CB 5u
 #define FLAG_BORROWED 1u
+#define BYTES_MASK ((1ull << 46) - 1)
 
 #define ERRNO_MOST 4095u
 #define RUN_ID_SIZE 16u
@@ -64,18 +67,26 @@ static bool read_at(int fd, void *ret_bytes, size_t size, uint64_t off)
 
 /* -- what is in it ---------------------------------------------------------------------- */
 
+/* Used on each device. */
 static uint64_t slot_bytes(const uint64_t slot[SLOT_WORDS])
 {
-	uint64_t cores = slot[7] >> 40, bytes;
-
-	if ((slot[1] >> 46 & 15) < FIGURE_CB)
-		return slot[4];
-	if (slot[1] >> 50 & FLAG_BORROWED)
+	if ((slot[1] >> 40 & 15) < FIGURE_CB)
+		return slot[5] & BYTES_MASK;
+	if (slot[1] >> 44 & FLAG_BORROWED)
 		return 0;
-	return __builtin_mul_overflow(slot[4], cores, &bytes) ? 0 : bytes;
+	return (slot[4] & BYTES_MASK) * (slot[7] >> 40 & 0xfff);
 }
 
-static void slots_count(int fd, uint64_t off, struct dump_leftover *leftover)
+/* The devices of a live slot; `places` is the segment's table. */
+static uint64_t slot_devices(
+	const uint64_t slot[SLOT_WORDS], const uint64_t *places)
+{
+	return (uint64_t)__builtin_popcountll(
+		places[slot[0] >> 2 & (PLACES_MAX - 1)]);
+}
+
+static void slots_count(int fd, uint64_t off, const uint64_t *places,
+	struct dump_leftover *leftover)
 {
 	uint64_t slots[64][SLOT_WORDS];
 	size_t at, i;
@@ -87,7 +98,8 @@ static void slots_count(int fd, uint64_t off, struct dump_leftover *leftover)
 			if ((slots[i][0] & 3) != SLOT_IS_LIVE)
 				continue;
 			leftover->objects++;
-			leftover->bytes += slot_bytes(slots[i]);
+			leftover->bytes += slot_bytes(slots[i]) *
+				slot_devices(slots[i], places);
 		}
 	}
 }
@@ -95,11 +107,13 @@ static void slots_count(int fd, uint64_t off, struct dump_leftover *leftover)
 static void survivors_count(
 	int fd, const struct header *header, struct dump_leftover *leftover)
 {
+	static uint64_t places[PLACES_MAX]; /* large */
 	uint32_t words[256];
 	size_t at, i;
 
 	if (header->version != SEGMENT_VERSION ||
-		header->extent_size != EXTENT_SIZE)
+		header->extent_size != EXTENT_SIZE ||
+		!read_at(fd, places, sizeof(places), PLACES_OFF))
 		return;
 	leftover->objects = 0;
 	leftover->bytes = 0;
@@ -110,7 +124,7 @@ static void survivors_count(
 			if (words[i] >> 24 == EXTENT_IS_SLOTS)
 				slots_count(fd,
 					EXTENTS_OFF + (at + i) * EXTENT_SIZE,
-					leftover);
+					places, leftover);
 	}
 }
 

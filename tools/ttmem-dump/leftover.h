@@ -31,7 +31,7 @@ struct dump_leftover {
 	uint64_t inode;
 	uint64_t file_bytes;
 	uint64_t objects; /* live in it; unknown if not to be understood */
-	uint64_t bytes;
+	uint64_t bytes;   /* on all their devices */
 };
 
 /* What `name` in a directory of ours is. */

@@ -55,6 +55,20 @@ static uint64_t device_peak(const struct check_verdict *verdict,
 	return peak;
 }
 
+/* Adds an object's bytes to each of its devices. */
+static void object_add(const struct ttmem_snapshot *snapshot,
+	const struct ttmem_object_row *object, uint64_t *there)
+{
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		snapshot, object->place);
+	size_t i;
+
+	for (i = 0; place && i < place->devices_len; i++)
+		if (ttmem_snapshot_device(snapshot, place->devices[i]))
+			there[place->devices[i] * TTMEM_FIGURES +
+				object->figure] += object->bytes;
+}
+
 /* By device and figure. */
 static uint64_t *there_sum(const struct check_verdict *verdict,
 	const struct dump_selection *selection)
@@ -66,15 +80,12 @@ static uint64_t *there_sum(const struct check_verdict *verdict,
 
 	for (i = 0; there && i < ttmem_snapshot_objects_len(snapshot); i++) {
 		object = ttmem_snapshot_object(snapshot, i);
-		if (object->device >= devices ||
-			object->figure >= TTMEM_FIGURES ||
-			object->bytes == TTMEM_UNKNOWN ||
-			!dump_selection_has_object(selection, object) ||
-			!check_is_of_run(
+		if (object->figure < TTMEM_FIGURES &&
+			object->bytes != TTMEM_UNKNOWN &&
+			dump_selection_has_object(selection, object) &&
+			check_is_of_run(
 				&verdict->scope, snapshot, object->process))
-			continue;
-		there[object->device * TTMEM_FIGURES +
-			object->figure] += object->bytes;
+			object_add(snapshot, object, there);
 	}
 	return there;
 }

@@ -45,7 +45,7 @@ enum dump_option {
 	"                        /dev/shm)\n" \
 	"  --system              what root's ttmemd knows, whether it serves us or not\n"
 #define DUMP_HELP_FILTER \
-	"  --device SEL,..       0, 2-3, asic:HEX or pci:BDF\n" \
+	"  --device SEL,..       0, 2-3, logical:0, ..HEX, asic:HEX or pci:BDF\n" \
 	"  --pid P,..\n" \
 	"  --kind K,..           dram, l1, l1_small, trace, system_memory, cb,\n" \
 	"                        kernel_application, kernel_fabric, kernel_dispatch,\n" \

@@ -24,6 +24,12 @@ int dump_text_anomalies(const struct dump_report *report);
 int dump_text_losses(const struct dump_report *report);
 int dump_text_health(const struct dump_report *report);
 
+/*
+ * By device: how many of its live buffers have no bank figures, as far as objects are
+ * listed. NULL: no memory. free() it.
+ */
+uint64_t *dump_unbanked_count(const struct dump_report *report);
+
 /* A title with a blank line before it. */
 __attribute__((format(printf, 2, 3))) void dump_title(
 	const struct dump_report *report, const char *format, ...);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* Tables for spreadsheets, one line per row, each with the time of the figures. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,12 @@ static void devices_titles(struct sheet *sheet)
 	static const char *const titles[] = { "time", "device", "logical",
 		"asic_id", "pci", "arch", "board", "dram_capacity",
 		"l1_capacity", "dram_use", "dram_peak", "l1_use", "l1_peak",
-		"cb_footprint", "headroom", "processes", "events_per_s" };
+		"cb_footprint", "cb_footprint_exact", "headroom", "processes",
+		"events_per_s", "buffers_without_banks" };
 
 	TITLES_ADD(sheet, titles);
 	figures_titles(sheet, "bytes");
+	figures_titles(sheet, "requested_bytes");
 	figures_titles(sheet, "objects");
 	figures_titles(sheet, "peak_bytes");
 	figures_titles(sheet, "orphaned_bytes");
@@ -70,6 +73,7 @@ static void devices_titles(struct sheet *sheet)
 
 enum sum {
 	SUM_BYTES,
+	SUM_REQUESTED,
 	SUM_OBJECTS,
 	SUM_PEAK,
 	SUM_ORPHANED_BYTES,
@@ -82,6 +86,8 @@ static uint64_t sum_of(const struct ttmem_sums *sums, unsigned sum)
 	switch (sum) {
 	case SUM_BYTES:
 		return sums->live_bytes;
+	case SUM_REQUESTED:
+		return sums->requested_bytes;
 	case SUM_OBJECTS:
 		return sums->live_objects;
 	case SUM_PEAK:
@@ -93,7 +99,8 @@ static uint64_t sum_of(const struct ttmem_sums *sums, unsigned sum)
 	}
 }
 
-static void device_add(struct sheet *sheet, size_t index)
+static void device_add(
+	struct sheet *sheet, size_t index, const uint64_t *unbanked)
 {
 	const struct dump_report *report = sheet->report;
 	const struct ttmem_device_row *d = ttmem_snapshot_device(
@@ -120,9 +127,14 @@ static void device_add(struct sheet *sheet, size_t index)
 	dump_csv_number(csv, d->l1_tensix_use);
 	dump_csv_number(csv, d->l1_tensix_peak);
 	dump_csv_number(csv, d->cb_footprint);
+	dump_csv_flag(csv, d->cb_footprint_exact);
 	dump_csv_signed(csv, d->headroom);
 	dump_csv_number(csv, d->processes);
 	dump_csv_number(csv, d->events_per_s);
+	dump_csv_number(csv,
+		ttmem_snapshot_info(report->snapshot)->objects_listed == 1 ?
+			unbanked[index] :
+			TTMEM_UNKNOWN);
 	for (sum = 0; sum < SUMS; sum++)
 		for (f = 0; f < TTMEM_FIGURES; f++)
 			if (dump_filter_has_figure(&report->options->filter, f))
@@ -131,19 +143,27 @@ static void device_add(struct sheet *sheet, size_t index)
 	dump_csv_end(csv);
 }
 
-static void devices_write(struct sheet *sheet)
+static int devices_write(struct sheet *sheet)
 {
 	const struct dump_report *report = sheet->report;
+	uint64_t *unbanked = dump_unbanked_count(report);
 	size_t i;
 
+	if (!unbanked)
+		return -ENOMEM;
 	if (has_titles(sheet))
 		devices_titles(sheet);
 	for (i = 0; i < ttmem_snapshot_devices_len(report->snapshot); i++)
 		if (dump_selection_has_device(&report->selection, i))
-			device_add(sheet, i);
+			device_add(sheet, i, unbanked);
+	free(unbanked);
+	return 0;
 }
 
 /* -- processes ------------------------------------------------------------------------ */
+
+static const enum sum process_sums[] = { SUM_BYTES, SUM_REQUESTED,
+	SUM_ORPHANED_BYTES };
 
 static void process_add(struct sheet *sheet, size_t index)
 {
@@ -153,7 +173,7 @@ static void process_add(struct sheet *sheet, size_t index)
 	struct dump_csv *csv = &sheet->csv;
 	char text[COMMAND_SIZE], name[DUMP_NAME_SIZE], user[DUMP_CELL_SIZE];
 	const struct ttmem_sums *sums;
-	unsigned f, orphaned;
+	unsigned f, sum;
 
 	dump_csv_text(csv, sheet->time);
 	dump_csv_number(csv, p->pid);
@@ -167,16 +187,15 @@ static void process_add(struct sheet *sheet, size_t index)
 	dump_csv_number(csv, dump_reasons_sum(p->anomalies));
 	dump_csv_number(csv, dump_reasons_sum(p->lost_events));
 	dump_csv_number(csv, p->missed);
-	for (orphaned = 0; orphaned < 2; orphaned++)
+	for (sum = 0; sum < sizeof(process_sums) / sizeof(process_sums[0]);
+		sum++)
 		for (f = 0; f < TTMEM_FIGURES; f++) {
 			if (!dump_filter_has_figure(
 				    &report->options->filter, f))
 				continue;
 			sums = dump_selection_sums(
 				&report->selection, index, f);
-			dump_csv_number(csv,
-				orphaned ? sums->orphaned_bytes :
-					   sums->live_bytes);
+			dump_csv_number(csv, sum_of(sums, process_sums[sum]));
 		}
 	dump_csv_text(csv, p->comm);
 	dump_csv_text(csv, p->cgroup);
@@ -196,6 +215,7 @@ static void processes_write(struct sheet *sheet)
 	if (has_titles(sheet)) {
 		TITLES_ADD(sheet, titles);
 		figures_titles(sheet, "bytes");
+		figures_titles(sheet, "requested_bytes");
 		figures_titles(sheet, "orphaned_bytes");
 		TITLES_ADD(sheet, last);
 		dump_csv_end(&sheet->csv);
@@ -207,45 +227,59 @@ static void processes_write(struct sheet *sheet)
 
 /* -- objects -------------------------------------------------------------------------- */
 
-static void object_add(struct sheet *sheet, uint64_t index)
+static const char *label_of(
+	const struct ttmem_snapshot *snapshot, uint64_t place)
+{
+	const struct ttmem_place_row *row = ttmem_snapshot_place(
+		snapshot, place);
+
+	return row ? row->label : NULL;
+}
+
+static void object_add(struct sheet *sheet, const struct ttmem_object_row *o)
 {
 	const struct ttmem_snapshot *snapshot = sheet->report->snapshot;
-	const struct ttmem_object_row *o = ttmem_snapshot_object(
-		snapshot, index);
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		snapshot, o->process);
 	struct dump_csv *csv = &sheet->csv;
-	char name[DUMP_NAME_SIZE];
 
 	dump_csv_text(csv, sheet->time);
-	dump_csv_text(
-		csv, dump_device_name(snapshot, o->device, name, sizeof(name)));
+	dump_csv_text(csv, label_of(snapshot, o->place));
+	dump_csv_number(csv, o->devices);
 	dump_csv_number(csv, p ? p->pid : TTMEM_UNKNOWN);
 	dump_csv_text(csv, p ? p->comm : NULL);
 	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_FIGURE, o->figure));
 	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_CLASS, o->leak_class));
 	dump_csv_flag(csv, o->orphaned);
+	dump_csv_text(csv, label_of(snapshot, o->orphaned_place));
 	dump_csv_number(csv, o->bytes);
+	dump_csv_number(csv, o->total_bytes);
+	dump_csv_number(csv, o->requested);
 	dump_csv_number(csv, o->size);
+	dump_csv_number(csv, o->banks);
+	dump_csv_number(csv, o->bytes_per_bank);
 	dump_csv_number(csv, o->cores);
 	dump_csv_hex(csv, o->id);
 	dump_csv_hex(csv, o->address);
 	dump_csv_hex(csv, o->program);
 	dump_csv_number(csv, o->age_ns);
 	dump_csv_text(csv, o->scope);
+	dump_csv_text(csv, o->scope_path);
 	dump_csv_end(csv);
 }
 
 static int objects_write(struct sheet *sheet)
 {
-	static const char *const titles[] = { "time", "device", "pid", "comm",
-		"kind", "class", "orphaned", "bytes", "size", "cores", "id",
-		"address", "program", "age_ns", "scope" };
+	static const char *const titles[] = { "time", "devices", "device_count",
+		"pid", "comm", "kind", "class", "orphaned", "orphaned_on",
+		"bytes", "total_bytes", "requested_bytes", "size", "banks",
+		"bytes_per_bank", "cores", "id", "address", "program", "age_ns",
+		"scope", "scope_path" };
 	const struct dump_report *report = sheet->report;
-	uint64_t *indices;
+	struct dump_part *parts;
 	size_t len, i;
 	int r = dump_objects_sort(&report->selection, NULL, NULL,
-		report->options->top, &indices, &len);
+		report->options->top, &parts, &len);
 
 	if (r < 0)
 		return r;
@@ -254,8 +288,8 @@ static int objects_write(struct sheet *sheet)
 		dump_csv_end(&sheet->csv);
 	}
 	for (i = 0; i < len; i++)
-		object_add(sheet, indices[i]);
-	free(indices);
+		object_add(sheet, parts[i].object);
+	free(parts);
 	return 0;
 }
 
@@ -267,12 +301,12 @@ static void group_add(struct sheet *sheet, const struct dump_group *group)
 		snapshot, group->process);
 	unsigned keys = sheet->report->options->keys;
 	struct dump_csv *csv = &sheet->csv;
-	char name[DUMP_NAME_SIZE];
+	char devices[DUMP_LABEL_SIZE];
 	bool by_process = p && keys & DUMP_KEY_PROCESS;
 
 	dump_csv_text(csv, sheet->time);
-	dump_device_name(snapshot, group->device, name, sizeof(name));
-	dump_csv_text(csv, keys & DUMP_KEY_DEVICE ? name : NULL);
+	dump_place_text(snapshot, group->place, group->whole, devices);
+	dump_csv_text(csv, keys & DUMP_KEY_DEVICE ? devices : NULL);
 	dump_csv_number(csv, by_process ? p->pid : TTMEM_UNKNOWN);
 	dump_csv_text(csv, by_process ? p->comm : NULL);
 	dump_csv_text(csv,
@@ -326,8 +360,8 @@ int dump_render_csv(const struct dump_report *report)
 
 	dump_time(
 		ttmem_snapshot_info(report->snapshot)->realtime_ns, sheet.time);
-	if (tables & DUMP_TABLE_DEVICES)
-		devices_write(&sheet);
+	if (tables & DUMP_TABLE_DEVICES && devices_write(&sheet) < 0)
+		return -ENOMEM;
 	if (several)
 		dump_csv_end(&sheet.csv);
 	if (tables & DUMP_TABLE_PROCESSES)

@@ -22,6 +22,7 @@ enum table {
 	TABLE_HISTORIES,
 	TABLE_MARKS,
 	TABLE_OBJECTS,
+	TABLE_PLACES,
 	TABLE_PROCESSES,
 	TABLE_SHARES,
 };
@@ -37,6 +38,7 @@ struct thinning {
 	struct numbers devices;
 	struct numbers processes;
 	struct numbers shares;
+	struct numbers places;
 	/* Where in the text we are. */
 	unsigned depth;
 	bool in_string;
@@ -65,6 +67,7 @@ static enum table table_find(const char *key)
 		{ "histories", TABLE_HISTORIES },
 		{ "marks", TABLE_MARKS },
 		{ "objects", TABLE_OBJECTS },
+		{ "places", TABLE_PLACES },
 		{ "processes", TABLE_PROCESSES },
 		{ "shares", TABLE_SHARES },
 	};
@@ -95,6 +98,7 @@ static bool row_is_kept(
 	const struct ttmem_failure_row *failure;
 	const struct ttmem_history_row *history;
 	const struct ttmem_object_row *object;
+	const struct ttmem_place_row *place;
 	const struct ttmem_share_row *share;
 	const struct ttmem_mark_row *mark;
 
@@ -118,6 +122,10 @@ static bool row_is_kept(
 	case TABLE_OBJECTS:
 		object = ttmem_snapshot_object(s, index);
 		return object && dump_selection_has_object(selection, object);
+	case TABLE_PLACES:
+		place = ttmem_snapshot_place(s, index);
+		return place &&
+			dump_selection_has_process(selection, place->process);
 	case TABLE_PROCESSES:
 		return dump_selection_has_process(selection, index);
 	case TABLE_SHARES:
@@ -151,12 +159,36 @@ static int numbers_make(struct thinning *t, enum table table, size_t len,
 static const struct numbers *numbers_find(
 	const struct thinning *t, const char *key, size_t key_len)
 {
-	if (key_len == 6 && memcmp(key, "device", 6) == 0)
+	const struct {
+		const char *key;
+		const struct numbers *numbers;
+	} known[] = {
+		{ "device", &t->devices },
+		{ "process", &t->processes },
+		{ "clash_process", &t->processes },
+		{ "share", &t->shares },
+		{ "place", &t->places },
+		{ "live_place", &t->places },
+		{ "orphaned_place", &t->places },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strlen(known[i].key) == key_len &&
+			memcmp(known[i].key, key, key_len) == 0)
+			return known[i].numbers;
+	return NULL;
+}
+
+/* The same for a key with a list of them, in a place. */
+static const struct numbers *list_find(
+	const struct thinning *t, const char *key, size_t key_len)
+{
+	if (t->table != TABLE_PLACES)
+		return NULL;
+	if (key_len == 7 && memcmp(key, "devices", 7) == 0)
 		return &t->devices;
-	if ((key_len == 7 && memcmp(key, "process", 7) == 0) ||
-		(key_len == 13 && memcmp(key, "clash_process", 13) == 0))
-		return &t->processes;
-	if (key_len == 5 && memcmp(key, "share", 5) == 0)
+	if (key_len == 6 && memcmp(key, "usages", 6) == 0)
 		return &t->shares;
 	return NULL;
 }
@@ -181,9 +213,36 @@ static int number_write(
 		0;
 }
 
+/* Writes the number that begins `at`. *ret_end is behind it. */
+static int number_replace(const struct thinning *t,
+	const struct numbers *numbers, const char *at, const char **ret_end)
+{
+	*ret_end = at + strspn(at, "0123456789");
+	return number_write(t, numbers, strtoull(at, NULL, 10));
+}
+
+/* Writes a list of numbers and nulls from its bracket on. */
+static int list_replace(const struct thinning *t, const struct numbers *numbers,
+	const char *at, const char **ret_end)
+{
+	const char *from = at;
+	int r = 0;
+
+	for (; r == 0 && *at && *at != ']'; at++) {
+		if (*at < '0' || *at > '9')
+			continue;
+		r = text_write(t, from, (size_t)(at - from));
+		if (r == 0)
+			r = number_replace(t, numbers, at, &from);
+		at = from - 1;
+	}
+	*ret_end = at;
+	return r ? r : text_write(t, from, (size_t)(at - from));
+}
+
 /*
  * Writes the row, with new numbers behind the keys that have some: strings at its
- * own depth that a colon and a digit follow.
+ * own depth that a colon and a digit or a list follow.
  */
 static int row_write(const struct thinning *t)
 {
@@ -193,26 +252,31 @@ static int row_write(const struct thinning *t)
 	int r = 0;
 
 	for (; r == 0 && at < end; at++) {
-		const struct numbers *numbers;
+		const struct numbers *numbers = NULL, *list = NULL;
 
 		if (string && *at == '\\') {
 			at++;
 		} else if (*at == '"' && !string) {
 			string = at + 1;
 		} else if (*at == '"') {
-			numbers = depth == 1 && at[1] == ':' && at[2] >= '0' &&
-					at[2] <= '9' ?
-				numbers_find(t, string, (size_t)(at - string)) :
-				NULL;
+			if (depth == 1 && at[1] == ':' && at[2] >= '0' &&
+				at[2] <= '9')
+				numbers = numbers_find(
+					t, string, (size_t)(at - string));
+			else if (depth == 1 && at[1] == ':' && at[2] == '[')
+				list = list_find(
+					t, string, (size_t)(at - string));
 			string = NULL;
-			if (!numbers)
+			if (!numbers && !list)
 				continue;
 			r = text_write(t, from, (size_t)(at + 2 - from));
 			if (r == 0)
-				r = number_write(
-					t, numbers, strtoull(at + 2, NULL, 10));
-			from = at + 2 + strspn(at + 2, "0123456789");
+				r = numbers ?
+					number_replace(
+						t, numbers, at + 2, &from) :
+					list_replace(t, list, at + 2, &from);
 			at = from - 1;
+			depth += list != NULL; /* its end comes next */
 		} else if (!string) {
 			depth += (*at == '{' || *at == '[');
 			depth -= (*at == '}' || *at == ']');
@@ -368,10 +432,14 @@ static int thinned_write(const struct dump_report *report)
 		r = numbers_make(&t, TABLE_SHARES, ttmem_snapshot_shares_len(s),
 			&t.shares);
 	if (r == 0)
+		r = numbers_make(&t, TABLE_PLACES, ttmem_snapshot_places_len(s),
+			&t.places);
+	if (r == 0)
 		r = ttmem_snapshot_write(s, thinning_take, &t);
 	free(t.devices.numbers);
 	free(t.processes.numbers);
 	free(t.shares.numbers);
+	free(t.places.numbers);
 	free(t.row);
 	return r;
 }

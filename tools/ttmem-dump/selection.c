@@ -8,22 +8,13 @@
 #include "cell.h"
 #include "filter.h"
 
-bool dump_selector_fits(const struct dump_selector *selector,
-	const struct ttmem_device_row *device)
-{
-	uint64_t value = ttm_device_value(device, selector->by);
-
-	return value != TTMEM_UNKNOWN && value >= selector->first &&
-		value <= selector->last;
-}
-
-static bool device_is_asked(
-	const struct dump_filter *filter, const struct ttmem_device_row *device)
+static bool device_is_asked(const struct dump_filter *filter,
+	const struct ttmem_snapshot *snapshot, uint64_t index)
 {
 	size_t i;
 
 	for (i = 0; i < filter->devices_len; i++)
-		if (dump_selector_fits(&filter->devices[i], device))
+		if (ttm_device_fits(&filter->devices[i], snapshot, index))
 			return true;
 	return filter->devices_len == 0;
 }
@@ -39,36 +30,52 @@ static bool process_is_asked(const struct dump_filter *filter,
 	return filter->pids_len == 0;
 }
 
-/* Asked for, and with a share of what is asked for on the other side. */
-static void selection_fill(struct dump_selection *selection)
+/*
+ * Asked for, and with a share of what is asked for on the other side. `asked` are the
+ * devices by index.
+ */
+static void selection_fill(struct dump_selection *selection, const bool *asked)
 {
 	const struct ttmem_snapshot *snapshot = selection->snapshot;
 	const struct dump_filter *filter = selection->filter;
 	size_t shares = ttmem_snapshot_shares_len(snapshot), i;
+	size_t devices = ttmem_snapshot_devices_len(snapshot);
 	const struct ttmem_share_row *share;
 	const struct ttmem_process_row *process;
-	const struct ttmem_device_row *device;
 
 	for (i = 0; i < shares; i++) {
 		share = ttmem_snapshot_share(snapshot, i);
-		device = ttmem_snapshot_device(snapshot, share->device);
 		process = ttmem_snapshot_process(snapshot, share->process);
-		if (!device || !process || !device_is_asked(filter, device) ||
+		if (share->device >= devices || !process ||
+			!asked[share->device] ||
 			!process_is_asked(filter, process))
 			continue;
 		selection->devices[share->device] = true;
 		selection->processes[share->process] = true;
 	}
-	for (i = 0;
-		!filter->pids_len && i < ttmem_snapshot_devices_len(snapshot);
-		i++)
-		selection->devices[i] = device_is_asked(
-			filter, ttmem_snapshot_device(snapshot, i));
+	for (i = 0; !filter->pids_len && i < devices; i++)
+		selection->devices[i] = asked[i];
 	for (i = 0; !filter->devices_len &&
 		i < ttmem_snapshot_processes_len(snapshot);
 		i++)
 		selection->processes[i] = process_is_asked(
 			filter, ttmem_snapshot_process(snapshot, i));
+}
+
+/* After the devices. */
+static void places_fill(struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	const struct ttmem_place_row *place;
+	size_t i, n;
+
+	for (i = 0; i < ttmem_snapshot_places_len(snapshot); i++) {
+		place = ttmem_snapshot_place(snapshot, i);
+		for (n = 0; n < place->devices_len; n++)
+			if (dump_selection_has_device(
+				    selection, place->devices[n]))
+				selection->places[i] = true;
+	}
 }
 
 static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
@@ -86,6 +93,8 @@ static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 	sums->free_objects = ttm_value_add(
 		sums->free_objects, more->free_objects);
 	sums->free_bytes = ttm_value_add(sums->free_bytes, more->free_bytes);
+	sums->requested_bytes = ttm_value_add(
+		sums->requested_bytes, more->requested_bytes);
 	sums->peak_bytes = TTMEM_UNKNOWN;
 }
 
@@ -120,21 +129,30 @@ const struct ttmem_sums *dump_selection_sums(
 int dump_selection_make(const struct ttmem_snapshot *snapshot,
 	const struct dump_filter *filter, struct dump_selection *ret_selection)
 {
-	struct dump_selection selection = { snapshot, filter, NULL, NULL,
+	struct dump_selection selection = { snapshot, filter, NULL, NULL, NULL,
 		NULL };
+	size_t devices = ttmem_snapshot_devices_len(snapshot), i;
+	bool *asked = calloc(devices + 1, sizeof(*asked));
 
-	selection.devices = calloc(ttmem_snapshot_devices_len(snapshot) + 1,
-		sizeof(*selection.devices));
+	selection.devices = calloc(devices + 1, sizeof(*selection.devices));
 	selection.processes = calloc(ttmem_snapshot_processes_len(snapshot) + 1,
 		sizeof(*selection.processes));
+	selection.places = calloc(ttmem_snapshot_places_len(snapshot) + 1,
+		sizeof(*selection.places));
 	selection.sums = calloc(
 		(ttmem_snapshot_processes_len(snapshot) + 1) * TTMEM_FIGURES,
 		sizeof(*selection.sums));
-	if (!selection.devices || !selection.processes || !selection.sums) {
+	if (!asked || !selection.devices || !selection.processes ||
+		!selection.places || !selection.sums) {
+		free(asked);
 		dump_selection_free(&selection);
 		return -ENOMEM;
 	}
-	selection_fill(&selection);
+	for (i = 0; i < devices; i++)
+		asked[i] = device_is_asked(filter, snapshot, i);
+	selection_fill(&selection, asked);
+	free(asked);
+	places_fill(&selection);
 	sums_fill(&selection);
 	*ret_selection = selection;
 	return 0;
@@ -144,9 +162,11 @@ void dump_selection_free(struct dump_selection *selection)
 {
 	free(selection->devices);
 	free(selection->processes);
+	free(selection->places);
 	free(selection->sums);
 	selection->devices = NULL;
 	selection->processes = NULL;
+	selection->places = NULL;
 	selection->sums = NULL;
 }
 
@@ -173,19 +193,34 @@ bool dump_selection_has_share(const struct dump_selection *selection,
 		dump_selection_has_process(selection, share->process);
 }
 
+bool dump_selection_has_place(
+	const struct dump_selection *selection, uint64_t index)
+{
+	if (index >= ttmem_snapshot_places_len(selection->snapshot))
+		return selection->filter->devices_len == 0;
+	return selection->places[index];
+}
+
 bool dump_selection_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object)
 {
-	return dump_selection_has_device(selection, object->device) &&
+	return dump_selection_has_place(selection, object->place) &&
 		dump_selection_has_process(selection, object->process) &&
 		dump_filter_has_figure(selection->filter, object->figure) &&
 		dump_filter_has_scope(selection->filter, object->scope);
 }
 
+bool dump_selection_has_part(
+	const struct dump_selection *selection, const struct dump_part *part)
+{
+	return dump_selection_has_place(selection, part->place) &&
+		dump_selection_has_object(selection, part->object);
+}
+
 bool dump_selection_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure)
 {
-	return dump_selection_has_device(selection, failure->device) &&
+	return dump_selection_has_place(selection, failure->place) &&
 		dump_selection_has_process(selection, failure->process) &&
 		dump_filter_has_figure(selection->filter, failure->figure) &&
 		dump_filter_has_scope(selection->filter, failure->scope);
@@ -193,38 +228,37 @@ bool dump_selection_has_failure(const struct dump_selection *selection,
 
 /* -- names ------------------------------------------------------------------------ */
 
-static bool logical_is_unique(
-	const struct ttmem_snapshot *snapshot, uint64_t index)
-{
-	uint64_t logical = ttmem_snapshot_device(snapshot, index)->logical;
-	size_t i;
-
-	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
-		if (i != index &&
-			ttmem_snapshot_device(snapshot, i)->logical == logical)
-			return false;
-	return logical != TTMEM_UNKNOWN;
-}
-
 const char *dump_device_name(const struct ttmem_snapshot *snapshot,
 	uint64_t index, char *buffer, size_t buffer_size)
 {
-	const struct ttmem_device_row *device = ttmem_snapshot_device(
-		snapshot, index);
-	char cell[DUMP_CELL_SIZE];
+	char name[TTM_DEVICE_NAME_SIZE];
 
-	if (!device)
-		snprintf(buffer, buffer_size, "-");
-	else if (logical_is_unique(snapshot, index) ||
-		(device->chip_id == TTMEM_UNKNOWN &&
-			device->pci_address == TTMEM_UNKNOWN))
-		snprintf(buffer, buffer_size, "%s",
-			ttm_count_text(device->logical, cell));
-	else if (device->chip_id != TTMEM_UNKNOWN)
-		snprintf(buffer, buffer_size, "asic:%llx",
-			(unsigned long long)device->chip_id);
-	else
-		snprintf(buffer, buffer_size, "pci:%s",
-			ttm_pci_text(device->pci_address, cell));
+	snprintf(buffer, buffer_size, "%s",
+		ttm_device_name(snapshot, index, name));
 	return buffer;
+}
+
+static int device_compare(
+	const struct ttmem_snapshot *snapshot, uint64_t a, uint64_t b)
+{
+	return ttm_device_compare(ttm_device_number(snapshot, a),
+		ttmem_snapshot_device(snapshot, a),
+		ttm_device_number(snapshot, b),
+		ttmem_snapshot_device(snapshot, b));
+}
+
+uint64_t *dump_devices_sorted(const struct ttmem_snapshot *snapshot)
+{
+	size_t len = ttmem_snapshot_devices_len(snapshot), i, at;
+	uint64_t *sorted = calloc(len + 1, sizeof(*sorted));
+
+	/* There are few, and mostly in order. */
+	for (i = 0; sorted && i < len; i++) {
+		for (at = i; at > 0 &&
+			device_compare(snapshot, sorted[at - 1], i) > 0;
+			at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = i;
+	}
+	return sorted;
 }

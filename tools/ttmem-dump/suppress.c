@@ -273,9 +273,11 @@ static size_t row_find(struct suppressions *suppressions,
 }
 
 bool suppressions_take(struct suppressions *suppressions,
-	const struct ttmem_object_row *object, const char *comm)
+	const struct dump_part *part, const char *comm)
 {
-	size_t i = suppressions->len ? row_find(suppressions, object, comm) : 0;
+	size_t i = suppressions->len ?
+		row_find(suppressions, part->object, comm) :
+		0;
 	struct suppression *row;
 
 	if (i == suppressions->len)
@@ -283,8 +285,8 @@ bool suppressions_take(struct suppressions *suppressions,
 	row = &suppressions->rows[i];
 	suppressions->unused -= row->uses == 0;
 	row->uses++;
-	if (object->bytes != TTMEM_UNKNOWN)
-		row->bytes += object->bytes;
+	if (part->bytes != TTMEM_UNKNOWN)
+		row->bytes += part->bytes;
 	return true;
 }
 

@@ -19,6 +19,8 @@
 
 #include <ttmem/reader.h>
 
+#include "part.h"
+
 enum suppression_of {
 	SUPPRESS_SCOPE = 1,
 	SUPPRESS_KIND = 2,
@@ -62,7 +64,7 @@ void suppressions_reset(struct suppressions *suppressions);
 
 /* Counts a use of the first that fits; false if none does. `comm` may be NULL. */
 bool suppressions_take(struct suppressions *suppressions,
-	const struct ttmem_object_row *object, const char *comm);
+	const struct dump_part *part, const char *comm);
 
 /* A line that suppresses exactly this scope. */
 void suppression_write(FILE *file, const char *scope);

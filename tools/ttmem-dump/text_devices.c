@@ -3,17 +3,19 @@
 /* Each chip: what is where, against what there is. */
 #include "render.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cell.h"
 #include "common/text.h"
 
-#define COLUMNS 7u
-
 struct device_part {
 	const struct dump_report *report;
 	const struct ttmem_device_row *device;
+	bool requested;    /* some figures differ from the used bytes */
+	uint64_t unbanked; /* buffers without bank figures */
 	struct dump_table table;
 };
 
@@ -22,7 +24,7 @@ static bool has_figure(const struct device_part *part, unsigned figure)
 	return dump_filter_has_figure(&part->report->options->filter, figure);
 }
 
-/* Name, live, objects, peak, capacity, percent, orphaned. */
+/* Name, live, requested, objects, peak, capacity, percent, orphaned. */
 static void row_add(struct device_part *part, const char *name,
 	const struct ttmem_sums *sums, uint64_t capacity)
 {
@@ -30,6 +32,9 @@ static void row_add(struct device_part *part, const char *name,
 
 	dump_table_add_plain(&part->table, name);
 	dump_add_bytes(part->report, &part->table, sums->live_bytes);
+	if (part->requested)
+		dump_add_bytes(
+			part->report, &part->table, sums->requested_bytes);
 	dump_add_count(&part->table, sums->live_objects);
 	dump_add_bytes(part->report, &part->table, sums->peak_bytes);
 	dump_add_bytes(part->report, &part->table, capacity);
@@ -52,6 +57,8 @@ static struct ttmem_sums sums_add(
 
 	memset(&sums, 0xff, sizeof(sums)); /* unknown */
 	sums.live_bytes = ttm_value_add(a->live_bytes, b->live_bytes);
+	sums.requested_bytes = ttm_value_add(
+		a->requested_bytes, b->requested_bytes);
 	sums.live_objects = ttm_value_add(a->live_objects, b->live_objects);
 	sums.orphaned_bytes = ttm_value_add(
 		a->orphaned_bytes, b->orphaned_bytes);
@@ -121,8 +128,10 @@ static void rows_add(struct device_part *part)
 	/* Programs take turns: the sum is held against nothing. */
 	figure_add(part, "  CBs", TTMEM_FIGURE_CB, TTMEM_UNKNOWN);
 	if (has_figure(part, TTMEM_FIGURE_CB))
-		total_add(part, "    footprint, at least", d->cb_footprint,
-			TTMEM_UNKNOWN, d->l1_bytes);
+		total_add(part,
+			d->cb_footprint_exact == 1 ? "    footprint" :
+						     "    footprint, at least",
+			d->cb_footprint, TTMEM_UNKNOWN, d->l1_bytes);
 	kernels_add(part);
 	if (whole)
 		total_add(part, "  L1 total", d->l1_tensix_use,
@@ -201,29 +210,68 @@ static void flows_print(const struct device_part *part)
 		ttm_count_text(d->dispatches[TTMEM_KERNEL_APPLICATION], a),
 		ttm_count_text(d->dispatches[TTMEM_KERNEL_FABRIC], b),
 		ttm_count_text(d->dispatches[TTMEM_KERNEL_DISPATCH], c));
-	for (i = 0; i < TTMEM_KINDS; i++)
+	for (i = 0; i < TTMEM_FAILURE_KINDS; i++)
 		failures = ttm_value_add(failures, d->failures[i]);
 	if (failures)
 		fprintf(file, "  Failed allocations: %s\n",
 			ttm_count_text(failures, a));
 }
 
-static int device_print(const struct dump_report *report, size_t index)
+static bool requested_differs(const struct device_part *part)
 {
-	static const char *const titles[COLUMNS] = { "", "LIVE", "OBJECTS",
-		"PEAK", "CAPACITY", "USED", "ORPHANED" };
-	struct device_part part;
+	const struct ttmem_sums *sums = part->device->figures;
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++)
+		if (has_figure(part, i) &&
+			sums[i].requested_bytes != TTMEM_UNKNOWN &&
+			sums[i].requested_bytes != sums[i].live_bytes)
+			return true;
+	return false;
+}
+
+static void columns_add(struct device_part *part)
+{
+	static const char *const titles[] = { "OBJECTS", "PEAK", "CAPACITY",
+		"USED", "ORPHANED" };
 	size_t i;
+
+	dump_table_column(&part->table, "", false);
+	dump_table_column(&part->table, "LIVE", true);
+	if (part->requested)
+		dump_table_column(&part->table, "REQUESTED", true);
+	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		dump_table_column(&part->table, titles[i], true);
+}
+
+static void unbanked_print(const struct device_part *part)
+{
+	char cell[DUMP_CELL_SIZE];
+
+	if (part->unbanked)
+		fprintf(part->report->file,
+			"  Of %s buffer%s, requested bytes count as used: no bank "
+			"figures were told\n",
+			ttm_count_text(part->unbanked, cell),
+			part->unbanked == 1 ? "" : "s");
+}
+
+static int device_print(
+	const struct dump_report *report, size_t index, uint64_t unbanked)
+{
+	struct device_part part;
 	int r;
 
 	memset(&part, 0, sizeof(part));
 	part.report = report;
 	part.device = ttmem_snapshot_device(report->snapshot, index);
-	for (i = 0; i < COLUMNS; i++)
-		dump_table_column(&part.table, titles[i], i > 0);
+	part.requested = requested_differs(&part);
+	part.unbanked = unbanked;
+	columns_add(&part);
 	title_print(&part, index);
 	rows_add(&part);
 	r = dump_table_print(&part.table, report->file, 0);
+	unbanked_print(&part);
 	headroom_print(&part);
 	flows_print(&part);
 	return r;
@@ -232,15 +280,19 @@ static int device_print(const struct dump_report *report, size_t index)
 int dump_text_devices(const struct dump_report *report)
 {
 	size_t len = ttmem_snapshot_devices_len(report->snapshot), i;
+	uint64_t *unbanked = dump_unbanked_count(report);
+	uint64_t *sorted = dump_devices_sorted(report->snapshot);
 	bool some = false;
-	int r = 0;
+	int r = sorted && unbanked ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
-		if (!dump_selection_has_device(&report->selection, i))
+		if (!dump_selection_has_device(&report->selection, sorted[i]))
 			continue;
 		some = true;
-		r = device_print(report, i);
+		r = device_print(report, sorted[i], unbanked[sorted[i]]);
 	}
+	free(sorted);
+	free(unbanked);
 	if (!some)
 		dump_title(report, "No device%s.",
 			len ? " of those asked for" :

@@ -9,16 +9,18 @@
 
 int dump_text_failures(const struct dump_report *report)
 {
-	static const char *const titles[] = { "AGO", "SIZE", "LARGEST FREE",
-		"KIND", "DEVICE", "PROCESS", "SCOPE" };
+	static const char *const titles[] = { "AGO", "BYTES", "PER BANK",
+		"FREE/BANK", "LARGEST/BANK", "KIND", "DEVICES", "PROCESS",
+		"SCOPE" };
 	size_t len = ttmem_snapshot_failures_len(report->snapshot), i, n = 0;
 	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
+	char devices[DUMP_LABEL_SIZE];
 	const struct ttmem_failure_row *f;
 	struct dump_table table;
 
 	memset(&table, 0, sizeof(table));
 	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&table, titles[i], i < 3);
+		dump_table_column(&table, titles[i], i < 5);
 	for (i = 0; i < len; i++) {
 		f = ttmem_snapshot_failure(report->snapshot, i);
 		if (!dump_selection_has_failure(&report->selection, f))
@@ -28,13 +30,15 @@ int dump_text_failures(const struct dump_report *report)
 		dump_table_add_plain(&table,
 			dump_duration(
 				dump_ago(report->snapshot, f->time_ns), cell));
-		dump_add_bytes(report, &table, f->size);
-		dump_add_bytes(report, &table, f->largest_free);
+		dump_add_bytes(report, &table, f->bytes);
+		dump_add_bytes(report, &table, f->bytes_per_bank);
+		dump_add_bytes(report, &table, f->free_per_bank);
+		dump_add_bytes(report, &table, f->largest_free_per_bank);
 		dump_table_add(
 			&table, ttmem_name(TTMEM_NAMES_FIGURE, f->figure));
 		dump_table_add_plain(&table,
-			dump_device_name(report->snapshot, f->device, name,
-				sizeof(name)));
+			dump_place_text(
+				report->snapshot, f->place, f->place, devices));
 		dump_table_add_plain(&table,
 			dump_process_name(report->snapshot, f->process, name));
 		dump_table_add(&table, f->scope);

@@ -15,32 +15,54 @@ struct part {
 
 /* -- one by one ------------------------------------------------------------------ */
 
+/* What some of the listed parts have; without any, there is no column of it. */
+struct columns {
+	bool total;     /* on several devices */
+	bool requested; /* other than the used bytes */
+};
+
+static void flag_add(
+	char text[static DUMP_CELL_SIZE], uint64_t flag, const char *name)
+{
+	size_t at = strlen(text);
+
+	if (flag == 1)
+		snprintf(text + at, DUMP_CELL_SIZE - at, "%s%s", at ? " " : "",
+			name);
+}
+
 static void flags_add(
 	struct dump_table *table, const struct ttmem_object_row *object)
 {
-	char text[DUMP_CELL_SIZE];
+	char text[DUMP_CELL_SIZE] = "";
 
-	snprintf(text, sizeof(text), "%s%s%s",
-		object->persistent == 1 ? "persistent " : "",
-		object->borrowed == 1 ? "borrowed " : "",
-		object->in_ring == 1 ? "ring " : "");
-	if (text[0])
-		text[strlen(text) - 1] = '\0';
+	flag_add(text, object->persistent, "persistent");
+	flag_add(text, object->borrowed, "borrowed");
+	flag_add(text, object->dataflow, "dataflow");
+	flag_add(text, object->scratchpad, "scratchpad");
+	flag_add(text, object->trace_storage, "trace");
+	flag_add(text, object->per_core, "per-core");
+	flag_add(text, object->in_ring, "ring");
 	dump_table_add(table, text);
 }
 
-static void object_add(const struct dump_report *report, uint64_t index,
+static void part_add(const struct dump_report *report,
+	const struct columns *columns, const struct dump_part *part,
 	struct dump_table *table)
 {
-	const struct ttmem_object_row *o = ttmem_snapshot_object(
-		report->snapshot, index);
+	const struct ttmem_object_row *o = part->object;
 	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
+	char devices[DUMP_LABEL_SIZE];
 
 	dump_add_bytes(report, table, o->bytes);
+	if (columns->requested)
+		dump_add_bytes(report, table, o->requested);
+	if (columns->total)
+		dump_add_bytes(report, table, part->bytes);
 	dump_table_add(table, ttmem_name(TTMEM_NAMES_FIGURE, o->figure));
 	dump_table_add_plain(table,
-		dump_device_name(
-			report->snapshot, o->device, name, sizeof(name)));
+		dump_place_text(
+			report->snapshot, part->place, o->place, devices));
 	dump_table_add_plain(
 		table, dump_process_name(report->snapshot, o->process, name));
 	dump_table_add_plain(table, dump_duration(o->age_ns, cell));
@@ -50,25 +72,43 @@ static void object_add(const struct dump_report *report, uint64_t index,
 	dump_table_add(table, o->scope);
 }
 
+static void columns_add(const struct columns *columns, struct dump_table *table)
+{
+	static const char *const titles[] = { "KIND", "DEVICES", "PROCESS",
+		"AGE", "ID", "ADDRESS", "FLAGS", "SCOPE" };
+	size_t i;
+
+	dump_table_column(table, "BYTES", true);
+	if (columns->requested)
+		dump_table_column(table, "REQUESTED", true);
+	if (columns->total)
+		dump_table_column(table, "TOTAL", true);
+	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		dump_table_column(table, titles[i], i == 3);
+}
+
 static int objects_print(
 	const struct dump_report *report, const struct part *part)
 {
-	static const char *const titles[] = { "BYTES", "KIND", "DEVICE",
-		"PROCESS", "AGE", "ID", "ADDRESS", "FLAGS", "SCOPE" };
+	struct columns columns = { false, false };
 	struct dump_table table;
-	uint64_t *indices;
+	struct dump_part *parts;
 	size_t len, i;
 	int r = dump_objects_sort(&report->selection, part->wants, NULL,
-		report->options->top, &indices, &len);
+		report->options->top, &parts, &len);
 
 	if (r < 0)
 		return r;
+	for (i = 0; i < len; i++) {
+		columns.total |= parts[i].devices > 1;
+		columns.requested |= parts[i].object->requested !=
+			parts[i].object->bytes;
+	}
 	memset(&table, 0, sizeof(table));
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&table, titles[i], i == 0 || i == 4);
+	columns_add(&columns, &table);
 	for (i = 0; i < len; i++)
-		object_add(report, indices[i], &table);
-	free(indices);
+		part_add(report, &columns, &parts[i], &table);
+	free(parts);
 	return dump_table_print(&table, report->file, 2);
 }
 
@@ -94,12 +134,12 @@ static void keys_add(const struct dump_report *report, unsigned keys,
 	const struct dump_group *group, struct dump_table *table)
 {
 	const struct ttmem_snapshot *snapshot = report->snapshot;
-	char name[DUMP_NAME_SIZE];
+	char name[DUMP_NAME_SIZE], devices[DUMP_LABEL_SIZE];
 
 	if (keys & DUMP_KEY_DEVICE)
 		dump_table_add_plain(table,
-			dump_device_name(
-				snapshot, group->device, name, sizeof(name)));
+			dump_place_text(
+				snapshot, group->place, group->whole, devices));
 	if (keys & DUMP_KEY_PROCESS)
 		dump_table_add_plain(table,
 			dump_process_name(snapshot, group->process, name));

@@ -165,21 +165,6 @@ static void more_append(char *buffer, size_t size, uint64_t count)
 			count - DUMP_GROUP_SOME);
 }
 
-const char *check_devices_text(const struct check_verdict *verdict,
-	const struct dump_group *record, char *buffer, size_t size)
-{
-	char name[64];
-	size_t i;
-
-	buffer[0] = '\0';
-	for (i = 0; i < record->devices && i < DUMP_GROUP_SOME; i++)
-		name_append(buffer, size,
-			dump_device_name(verdict->snapshot,
-				record->some_devices[i], name, sizeof(name)));
-	more_append(buffer, size, record->devices);
-	return buffer;
-}
-
 const char *check_processes_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char *buffer, size_t size)
 {
@@ -199,26 +184,31 @@ const char *check_record_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char buffer[static CHECK_RECORD_SIZE])
 {
 	char bytes[DUMP_CELL_SIZE], size[DUMP_CELL_SIZE], age[DUMP_CELL_SIZE];
-	char devices[NAMES_SIZE], processes[NAMES_SIZE], scope[SCOPE_SIZE];
+	char devices[DUMP_LABEL_SIZE], processes[NAMES_SIZE], scope[SCOPE_SIZE];
 	const char *class_name = ttmem_name(
 		TTMEM_NAMES_CLASS, record->leak_class);
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, record->figure);
 	bool exact = verdict->options->exact;
+	char each[64] = "";
 
+	if (record->on > 1)
+		snprintf(each, sizeof(each), " on each of %" PRIu64 " devices",
+			record->on);
 	snprintf(buffer, CHECK_RECORD_SIZE,
-		"%s%s in %" PRIu64 " %s of %s%s: %s %s, scope %s%s%s, "
+		"%s%s in %" PRIu64 " %s of %s%s%s: %s %s, scope %s%s%s, "
 		"%s %s, %s %s, age %s",
 		dump_bytes(record->bytes, exact, bytes), exact ? " bytes" : "",
 		record->objects, plural(record->objects, "object", "objects"),
 		dump_bytes(record->size, exact, size), exact ? " bytes" : "",
-		class_name ? class_name : "unknown", kind ? kind : "unknown",
-		record->scope ? "\"" : "",
+		each, class_name ? class_name : "unknown",
+		kind ? kind : "unknown", record->scope ? "\"" : "",
 		record->scope ?
 			ttm_text_escape(record->scope, scope, sizeof(scope)) :
 			"none",
 		record->scope ? "\"" : "",
-		plural(record->devices, "device", "devices"),
-		check_devices_text(verdict, record, devices, sizeof(devices)),
+		plural(record->on, "device", "devices"),
+		dump_place_text(verdict->snapshot, record->place, record->whole,
+			devices),
 		plural(record->processes, "process", "processes"),
 		check_processes_text(
 			verdict, record, processes, sizeof(processes)),

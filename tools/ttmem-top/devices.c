@@ -3,7 +3,6 @@
 #include "devices.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,51 +16,11 @@ static struct top_id device_id(const struct ttmem_device_row *row)
 	return id;
 }
 
-static bool logical_is_unique(
-	const struct ttmem_snapshot *snapshot, uint64_t index)
-{
-	uint64_t logical = ttmem_snapshot_device(snapshot, index)->logical;
-	size_t i;
-
-	if (logical == TTMEM_UNKNOWN)
-		return false;
-	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
-		if (i != index &&
-			ttmem_snapshot_device(snapshot, i)->logical == logical)
-			return false;
-	return true;
-}
-
-static void device_name(
-	const struct ttmem_snapshot *snapshot, struct top_device *device)
-{
-	const struct ttmem_device_row *row = device->row;
-	char text[TOP_TEXT_SIZE];
-
-	if (logical_is_unique(snapshot, device->index) ||
-		(row->chip_id == TTMEM_UNKNOWN &&
-			row->pci_address == TTMEM_UNKNOWN))
-		ttm_count_text(row->logical, device->name);
-	else if (row->chip_id != TTMEM_UNKNOWN)
-		snprintf(device->name, sizeof(device->name), "asic:%llx",
-			(unsigned long long)row->chip_id);
-	else
-		snprintf(device->name, sizeof(device->name), "pci:%.40s",
-			ttm_pci_text(row->pci_address, text));
-}
-
-/* UNKNOWN is larger than all. */
 static int device_compare(const void *x, const void *y)
 {
 	const struct top_device *a = x, *b = y;
 
-	if (a->row->logical != b->row->logical)
-		return a->row->logical < b->row->logical ? -1 : 1;
-	if (a->row->pci_address != b->row->pci_address)
-		return a->row->pci_address < b->row->pci_address ? -1 : 1;
-	return a->row->chip_id < b->row->chip_id  ? -1 :
-		a->row->chip_id > b->row->chip_id ? 1 :
-						    0;
+	return ttm_device_compare(a->number, a->row, b->number, b->row);
 }
 
 static void telemetry_join(
@@ -100,7 +59,8 @@ int top_devices_make(
 		devices.list[i].index = i;
 		devices.list[i].row = ttmem_snapshot_device(snapshot, i);
 		devices.list[i].id = device_id(devices.list[i].row);
-		device_name(snapshot, &devices.list[i]);
+		devices.list[i].number = ttm_device_number(snapshot, i);
+		ttm_device_name(snapshot, i, devices.list[i].name);
 	}
 	if (len)
 		qsort(devices.list, len, sizeof(*devices.list), device_compare);

@@ -9,6 +9,7 @@
 
 #include <ttmem/reader.h>
 
+#include "common/device.h"
 #include "format.h"
 
 /* What stays the same from snapshot to snapshot. All zero: nobody. */
@@ -27,7 +28,8 @@ struct top_device {
 	const struct ttmem_device_row *row;
 	const struct ttmem_telemetry_row *telemetry; /* NULL: none */
 	uint64_t untracked; /* processes that have it open and do not report */
-	char name[TOP_TEXT_SIZE];
+	uint64_t number;    /* that is displayed, or TTMEM_UNKNOWN */
+	char name[TTM_DEVICE_NAME_SIZE];
 };
 
 struct top_devices {
@@ -35,7 +37,7 @@ struct top_devices {
 	size_t len;
 };
 
-/* By logical id, those without one last. Returns 0 or -ENOMEM. */
+/* As ttm_device_compare() sorts them. Returns 0 or -ENOMEM. */
 int top_devices_make(
 	const struct ttmem_snapshot *snapshot, struct top_devices *ret_devices);
 void top_devices_free(struct top_devices *devices);

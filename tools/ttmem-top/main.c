@@ -55,19 +55,18 @@ static void record_write(
 	app->record = NULL;
 }
 
-/* Once it is there; the first one if several have that number. */
+/* Once it is there; the first one if several fit. */
 static void device_choose(struct top_app *app)
 {
-	enum ttm_device_by by;
-	uint64_t wanted;
+	struct ttm_device_selector wanted;
 	size_t i;
 
-	if (!ttm_device_parse(app->options.device, &by, &wanted))
+	if (!ttm_device_parse(app->options.device, &wanted))
 		return;
 	for (i = 0; i < app->model.devices.len; i++) {
 		const struct top_device *d = &app->model.devices.list[i];
 
-		if (ttm_device_value(d->row, by) != wanted)
+		if (!ttm_device_fits(&wanted, app->model.snapshot, d->index))
 			continue;
 		app->state.device = d->id;
 		app->options.device = NULL;
@@ -115,7 +114,10 @@ static void locale_begin(struct top_app *app)
 		strcmp(codeset, "utf8") == 0;
 }
 
-/* Where there is no file, or it may not be read, nothing is set. */
+/*
+ * Without a file, or with one that may not be read, nothing is set. What is not a text
+ * file is refused: F2 would replace it.
+ */
 static void config_read(struct top_app *app)
 {
 	const struct top_options *options = &app->options;
@@ -133,8 +135,9 @@ static void config_read(struct top_app *app)
 	r = top_config_read(app->config, &app->state);
 	if (r != -EFBIG && r != -EILSEQ)
 		return;
-	ttm_error("%s: not a configuration file: %s", app->config,
-		ttm_line_error(r));
+	ttm_error("%s: not a configuration file: %s; name another with "
+		  "--config, or use --no-config",
+		app->config, ttm_line_error(r));
 	exit(TTM_EXIT_USAGE);
 }
 

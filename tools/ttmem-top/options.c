@@ -24,7 +24,8 @@ static const char help[] =
 	"\n"
 	"What is shown:\n"
 	"      --view NAME      devices (default), charts, processes or health\n"
-	"      --device NAME    the one to begin with: 0, asic:HEX, pci:BDF\n"
+	"      --device NAME    the one to begin with, as displayed: 0,\n"
+	"                         ..HEX, asic:HEX, pci:BDF, logical:0\n"
 	"      --sort COLUMN    of processes: dram (default), pid, l1, command, ...\n"
 	"      --filter TEXT    processes with this in command, user, state or pid\n"
 	"      --window TIME    of charts: 1m (default), 2m, 5m, 15m, 1h, 3h, 6h,\n"
@@ -158,12 +159,11 @@ static size_t sort_parse(const char *value)
 
 static const char *device_parse(const char *value)
 {
-	enum ttm_device_by by;
-	uint64_t wanted;
+	struct ttm_device_selector wanted;
 
-	if (!ttm_device_parse(value, &by, &wanted))
-		ttm_error_usage("--device: not a device: %s (0, asic:HEX or "
-				"pci:BDF)",
+	if (!ttm_device_parse(value, &wanted))
+		ttm_error_usage("--device: not a device: %s (0, logical:0, "
+				"asic:HEX, ..HEX or pci:BDF)",
 			value);
 	return value;
 }

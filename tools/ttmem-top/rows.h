@@ -123,4 +123,12 @@ struct top_row *top_rows_add(struct top_rows *rows);
 int top_rows_expand(const struct ttmem_snapshot *snapshot,
 	const struct top_expanded *expanded, struct top_rows *rows);
 
+/* Whether it is on the device; TTMEM_NONE: on any. */
+bool top_object_is_on(const struct ttmem_snapshot *snapshot,
+	const struct ttmem_object_row *object, uint64_t device);
+
+/* The bytes that it uses there; TTMEM_NONE: on all its devices. */
+uint64_t top_object_bytes(
+	const struct ttmem_object_row *object, uint64_t device);
+
 #endif

@@ -16,6 +16,7 @@ struct item {
 struct items {
 	struct item *list;
 	size_t len;
+	size_t size;
 };
 
 /* -- which are expanded ------------------------------------------------------- */
@@ -72,29 +73,58 @@ bool top_expanded_any(const struct top_expanded *expanded)
 
 /* -- grouping ----------------------------------------------------------------- */
 
-static bool is_of_row(
-	const struct top_row *row, const struct ttmem_object_row *object)
+bool top_object_is_on(const struct ttmem_snapshot *snapshot,
+	const struct ttmem_object_row *object, uint64_t device)
 {
-	return row->expanded && row->process == object->process &&
-		(row->device == TTMEM_NONE || row->device == object->device);
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		snapshot, object->place);
+	size_t i;
+
+	if (device == TTMEM_NONE)
+		return true;
+	for (i = 0; place && i < place->devices_len; i++)
+		if (place->devices[i] == device)
+			return true;
+	return false;
 }
 
-/* By process, where its expanded rows begin in the list of them. */
+uint64_t top_object_bytes(
+	const struct ttmem_object_row *object, uint64_t device)
+{
+	return device == TTMEM_NONE ? object->total_bytes : object->bytes;
+}
+
+static int item_add(
+	struct items *items, size_t row, const struct ttmem_object_row *object)
+{
+	struct item *list;
+	size_t size;
+
+	if (items->len == items->size) {
+		size = items->size ? 2 * items->size : 64;
+		list = realloc(items->list, size * sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		items->list = list;
+		items->size = size;
+	}
+	items->list[items->len].row = row;
+	items->list[items->len++].object = object;
+	return 0;
+}
+
+/* An object belongs to the rows of its process on each of its devices. */
 static int items_collect(const struct ttmem_snapshot *snapshot,
-	const struct top_rows *rows, struct items *ret_items)
+	const struct top_rows *rows, struct items *items)
 {
 	size_t objects = ttmem_snapshot_objects_len(snapshot), i, r;
 	size_t *next, *head, processes = ttmem_snapshot_processes_len(snapshot);
 	const struct ttmem_object_row *object;
+	int result = 0;
 
-	/* An object belongs to at most one row: one device, one process. */
-	ret_items->len = 0;
-	ret_items->list = calloc(objects + 1, sizeof(*ret_items->list));
 	head = calloc(processes + rows->len + 2, sizeof(*head));
-	if (!ret_items->list || !head) {
-		free(head);
+	if (!head)
 		return -ENOMEM;
-	}
 	next = head + processes;
 	/* Lists of rows by process, numbers from 1; 0 is the end. */
 	for (r = 0; r < rows->len; r++)
@@ -103,20 +133,17 @@ static int items_collect(const struct ttmem_snapshot *snapshot,
 			next[r + 1] = head[rows->list[r].process];
 			head[rows->list[r].process] = r + 1;
 		}
-	for (i = 0; i < objects; i++) {
+	for (i = 0; result == 0 && i < objects; i++) {
 		object = ttmem_snapshot_object(snapshot, i);
 		if (object->process >= processes)
 			continue;
-		for (r = head[object->process]; r; r = next[r])
-			if (is_of_row(&rows->list[r - 1], object))
-				break;
-		if (!r)
-			continue;
-		ret_items->list[ret_items->len].row = r - 1;
-		ret_items->list[ret_items->len++].object = object;
+		for (r = head[object->process]; result == 0 && r; r = next[r])
+			if (top_object_is_on(
+				    snapshot, object, rows->list[r - 1].device))
+				result = item_add(items, r - 1, object);
 	}
 	free(head);
-	return 0;
+	return result;
 }
 
 static int scope_compare(const char *a, const char *b)
@@ -175,7 +202,8 @@ static size_t scope_add(struct top_rows *into, const struct top_row *parent,
 		row->objects++;
 		if (object->figure < TTMEM_FIGURES)
 			row->bytes[object->figure] = ttm_value_add(
-				row->bytes[object->figure], object->bytes);
+				row->bytes[object->figure],
+				top_object_bytes(object, row->device));
 	}
 	return i;
 }
@@ -264,7 +292,7 @@ int top_rows_expand(const struct ttmem_snapshot *snapshot,
 	const struct top_expanded *expanded, struct top_rows *rows)
 {
 	bool listed = ttmem_snapshot_info(snapshot)->objects_listed == 1;
-	struct items items = { NULL, 0 };
+	struct items items = { NULL, 0, 0 };
 	struct top_rows into = *rows;
 	int r;
 	size_t i;
@@ -277,7 +305,9 @@ int top_rows_expand(const struct ttmem_snapshot *snapshot,
 			top_expanded_has(expanded, rows->list[i].id);
 	r = items_collect(snapshot, rows, &items);
 	if (r == 0) {
-		qsort(items.list, items.len, sizeof(*items.list), item_compare);
+		if (items.len)
+			qsort(items.list, items.len, sizeof(*items.list),
+				item_compare);
 		into.list = NULL;
 		into.len = into.size = 0;
 		r = rows_merge(rows, &items, listed, &into);

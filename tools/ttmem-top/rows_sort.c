@@ -168,14 +168,13 @@ static bool bit_is_set(const struct top_row *row, size_t i)
 	return i < TOP_ROW_DEVICES && (row->devices[i / 64] >> (i % 64) & 1);
 }
 
-/* Whether the next one in the list has the next number. */
+/* Whether the next one in the list is displayed with the next number. */
 static bool goes_on(
 	const struct top_row *row, const struct top_devices *devices, size_t i)
 {
 	return i + 1 < devices->len && bit_is_set(row, i + 1) &&
-		devices->list[i].row->logical != TTMEM_UNKNOWN &&
-		devices->list[i + 1].row->logical ==
-		devices->list[i].row->logical + 1;
+		devices->list[i].number != TTMEM_UNKNOWN &&
+		devices->list[i + 1].number == devices->list[i].number + 1;
 }
 
 const char *top_row_devices(const struct top_row *row,

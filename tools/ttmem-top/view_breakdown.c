@@ -122,8 +122,9 @@ static void lines_make(const struct top_peaks *peaks,
 	figure_add(lines, peaks, device, TTMEM_FIGURE_L1_SMALL, "L1_SMALL", 0,
 		top_multiply(d->l1_small_bytes, d->cores));
 	/* Programs take turns: their sum is held against nothing. */
-	line = line_add(
-		lines, "CBs, footprint", 0, d->cb_footprint, d->l1_bytes);
+	line = line_add(lines,
+		d->cb_footprint_exact == 1 ? "CBs, footprint" : "CBs, at least",
+		0, d->cb_footprint, d->l1_bytes);
 	line->count = d->figures[TTMEM_FIGURE_CB].live_objects;
 	figure_add(lines, peaks, device, TTMEM_FIGURE_CB, "all programs", 1,
 		TTMEM_UNKNOWN);

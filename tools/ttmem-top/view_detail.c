@@ -12,6 +12,9 @@
 #define LABEL_COLS 16
 #define LONG_SIZE 4096u
 #define OBJECTS_SHOWN 200u
+#define PLACE_COLS 9
+#define PLACE_COL 29
+#define AGE_COL (PLACE_COL + PLACE_COLS + 1)
 
 /* -- a device ----------------------------------------------------------------- */
 
@@ -156,26 +159,27 @@ static void reasons_add(struct top_text *text, enum ttmem_names set,
 	}
 }
 
-/* The largest objects of it, or of one of its scopes. */
-struct object_list {
-	const struct ttmem_object_row **list;
-	size_t len;
+/* One of the largest objects of a process, or of one of its scopes. */
+struct listed_object {
+	const struct ttmem_object_row *object;
+	uint64_t bytes; /* on the row's device, or on all of its own */
 };
 
 static int object_compare(const void *x, const void *y)
 {
-	const struct ttmem_object_row *const *a = x, *const *b = y;
+	const struct listed_object *a = x, *b = y;
 
-	if ((*a)->bytes != (*b)->bytes)
-		return (*a)->bytes > (*b)->bytes ? -1 : 1;
-	return (*a)->id < (*b)->id ? -1 : (*a)->id > (*b)->id;
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return a->object->id < b->object->id ? -1 :
+					       a->object->id > b->object->id;
 }
 
-static bool object_is_of(
+static bool object_is_of(const struct ttmem_snapshot *snapshot,
 	const struct top_row *row, const struct ttmem_object_row *object)
 {
 	if (object->process != row->process ||
-		(row->device != TTMEM_NONE && row->device != object->device))
+		!top_object_is_on(snapshot, object, row->device))
 		return false;
 	if (row->kind != TOP_ROW_SCOPE)
 		return true;
@@ -185,59 +189,66 @@ static bool object_is_of(
 }
 
 static void object_add(const struct top_model *model, struct top_text *text,
-	const struct ttmem_object_row *object)
+	const struct listed_object *listed)
 {
-	size_t place = top_devices_of_index(&model->devices, object->device);
+	const struct ttmem_object_row *object = listed->object;
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		model->snapshot, object->place);
 	struct top_area line = top_text_rows(text, 1);
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, object->figure);
-	char a[TOP_TEXT_SIZE], scope[128];
+	const char *path = object->scope_path ? object->scope_path :
+						object->scope;
+	char a[TOP_TEXT_SIZE], scope[512];
 
 	top_put_right(
-		&line, 0, 0, 9, TOP_LOOK_STRONG, top_bytes(object->bytes, a));
+		&line, 0, 0, 9, TOP_LOOK_STRONG, top_bytes(listed->bytes, a));
 	top_put_left(&line, 0, 10, 18, TOP_LOOK_LABEL, kind ? kind : "-");
-	top_put_left(&line, 0, 29, 4, TOP_LOOK_PLAIN,
-		place < model->devices.len ? model->devices.list[place].name :
-					     "-");
-	top_put_right(&line, 0, 34, 8, TOP_LOOK_PLAIN,
+	top_put_left(&line, 0, PLACE_COL, PLACE_COLS,
+		object->orphaned_devices && object->orphaned != 1 ?
+			TOP_LOOK_WARN :
+			TOP_LOOK_PLAIN,
+		place && place->label ?
+			ttm_text_escape(place->label, scope, sizeof(scope)) :
+			"-");
+	top_put_right(&line, 0, AGE_COL, 8, TOP_LOOK_PLAIN,
 		top_duration(object->age_ns, a));
-	top_printf(&line, 0, 44, TOP_LOOK_DIM, "0x%-14llx",
+	top_printf(&line, 0, AGE_COL + 10, TOP_LOOK_DIM, "0x%-14llx",
 		(unsigned long long)object->id);
-	top_put(&line, 0, 61,
+	top_put(&line, 0, AGE_COL + 27,
 		object->orphaned == 1 ? TOP_LOOK_WARN : TOP_LOOK_PLAIN,
-		ttm_text_escape(object->scope ? object->scope : "-", scope,
-			sizeof(scope)));
+		ttm_text_escape(path ? path : "-", scope, sizeof(scope)));
 }
 
 static void objects_add(const struct top_model *model,
 	const struct top_row *row, struct top_text *text)
 {
-	size_t all = ttmem_snapshot_objects_len(model->snapshot), i;
-	struct object_list found = { calloc(all + 1, sizeof(*found.list)), 0 };
+	size_t all = ttmem_snapshot_objects_len(model->snapshot), i, len = 0;
+	struct listed_object *list = calloc(all + 1, sizeof(*list));
 	struct top_area line;
 
-	for (i = 0; found.list && i < all; i++) {
+	for (i = 0; list && i < all; i++) {
 		const struct ttmem_object_row *object = ttmem_snapshot_object(
 			model->snapshot, i);
 
-		if (object_is_of(row, object))
-			found.list[found.len++] = object;
+		if (object_is_of(model->snapshot, row, object))
+			list[len++] = (struct listed_object){ object,
+				top_object_bytes(object, row->device) };
 	}
 	top_text_head(text, "Largest objects");
-	if (!found.len) {
+	if (!len) {
 		top_text_line(text, TOP_LOOK_DIM, "none listed");
-		free(found.list);
+		free(list);
 		return;
 	}
-	qsort(found.list, found.len, sizeof(*found.list), object_compare);
+	qsort(list, len, sizeof(*list), object_compare);
 	line = top_text_rows(text, 1);
-	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%9s %-18s %-4s %8s  %-16s %s",
-		"BYTES", "KIND", "DEV", "AGE", "ID", "SCOPE");
-	for (i = 0; i < found.len && i < OBJECTS_SHOWN; i++)
-		object_add(model, text, found.list[i]);
-	if (i < found.len)
-		top_text_line(
-			text, TOP_LOOK_DIM, "and %zu more", found.len - i);
-	free(found.list);
+	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%9s %-18s %-*s %8s  %-16s %s",
+		"BYTES", "KIND", PLACE_COLS, "DEVICES", "AGE", "ID", "SCOPE");
+	for (i = 0; i < len && i < OBJECTS_SHOWN; i++)
+		object_add(model, text, &list[i]);
+	if (i < len)
+		top_text_line(text, TOP_LOOK_DIM, "and %zu more", len - i);
+	free(list);
 }
 
 static void process_add(const struct top_model *model,

@@ -11,7 +11,8 @@
 #define METER_COLS 16 /* with a bar */
 #define METER_FROM_COLS 60
 #define COMPACT_COLS 38
-#define NAME_COLS 21 /* asic: and 16 digits */
+#define COMPACT_NAME_COLS 12
+#define NAME_COLS 21 /* logical: and a number, or all digits of a unique id */
 
 /* -- cells -------------------------------------------------------------------- */
 
@@ -233,6 +234,20 @@ static int compact_across(int cols)
 	return across > 1 ? across : 1;
 }
 
+static int compact_name_cols(
+	const struct top_model *model, const struct top_area *area)
+{
+	int most = 3, width;
+	size_t i;
+
+	for (i = 0; i < model->devices.len; i++) {
+		width = top_text_width(area, model->devices.list[i].name);
+		if (width > most)
+			most = width;
+	}
+	return most < COMPACT_NAME_COLS ? most : COMPACT_NAME_COLS;
+}
+
 static void compact_paint(const struct top_model *model,
 	struct top_state *state, const struct top_area *area)
 {
@@ -240,7 +255,7 @@ static void compact_paint(const struct top_model *model,
 	size_t i;
 
 	width = (area->cols + 1) / across - 1;
-	name = 3;
+	name = compact_name_cols(model, area);
 	bar = (width - name - 3) / 2;
 	for (i = state->devices.first * (size_t)across; i < model->devices.len;
 		i++) {

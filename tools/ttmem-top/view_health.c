@@ -196,12 +196,23 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 
 /* -- failures, quarantine, untracked ------------------------------------------ */
 
+static void failure_banks_add(
+	struct top_text *text, const struct ttmem_failure_row *f)
+{
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
+
+	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "  per bank",
+		"%s wanted, %s free, largest free block %s",
+		top_bytes(f->bytes_per_bank, a), top_bytes(f->free_per_bank, b),
+		top_bytes(f->largest_free_per_bank, c));
+}
+
 static void failures_add(const struct top_model *model, struct top_text *text)
 {
 	uint64_t now = ttmem_snapshot_info(model->snapshot)->taken_ns;
 	size_t len = ttmem_snapshot_failures_len(model->snapshot), i, n;
-	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
-	char comm[TOP_TEXT_SIZE], pid[TOP_TEXT_SIZE], scope[64];
+	char a[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE], devices[64];
+	char comm[TOP_TEXT_SIZE], pid[TOP_TEXT_SIZE], scope[128];
 
 	top_text_head(text, "Failed allocations");
 	if (!len)
@@ -209,23 +220,30 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 	/* The newest ones, which are last. */
 	for (n = 0; n < len && n < SHOWN_AT_MOST; n++) {
 		const struct ttmem_failure_row *f;
+		const struct ttmem_place_row *place;
 		const struct ttmem_process_row *p;
 		const char *kind;
 
 		i = len - 1 - n;
 		f = ttmem_snapshot_failure(model->snapshot, i);
+		place = ttmem_snapshot_place(model->snapshot, f->place);
 		p = ttmem_snapshot_process(model->snapshot, f->process);
 		kind = ttmem_name(TTMEM_NAMES_FIGURE, f->figure);
 		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
 			kind ? kind : "-",
-			"! %s wanted, %s free at most, %s ago: %s[%s] %s",
-			top_bytes(f->size, a), top_bytes(f->largest_free, b),
+			"! %s wanted on device%s %s, %s ago: %s[%s] %s",
+			top_bytes(f->bytes, a),
+			place && place->devices_len != 1 ? "s" : "",
+			ttm_text_escape(
+				place && place->label ? place->label : "-",
+				devices, sizeof(devices)),
 			top_duration(ttm_value_ago(now, f->time_ns), c),
 			ttm_text_escape(p && p->comm ? p->comm : "?", comm,
 				sizeof(comm)),
 			ttm_count_text(p ? p->pid : TTMEM_UNKNOWN, pid),
 			ttm_text_escape(f->scope ? f->scope : "", scope,
 				sizeof(scope)));
+		failure_banks_add(text, f);
 	}
 	if (len > SHOWN_AT_MOST)
 		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",

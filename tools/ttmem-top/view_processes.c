@@ -9,6 +9,7 @@
 #include "view.h"
 
 #define COMMAND_SIZE 4096u
+#define DEVICES_COLS 21
 
 struct table {
 	const struct top_model *model;
@@ -259,6 +260,28 @@ static void nothing_paint(
 		top_put(area, 1, 0, TOP_LOOK_DIM, "No processes.");
 }
 
+/* Names of devices are as wide as they are, up to a limit. */
+static void wider_measure(const struct table *table,
+	const struct top_area *area, int wider[TOP_COLUMNS])
+{
+	int *most = &wider[TOP_COLUMN_PROCESSES_DEVICES - table->first], width;
+	const struct top_rows *rows = &table->model->rows;
+	char text[TOP_DEVICES_TEXT_SIZE];
+	size_t i;
+
+	memset(wider, 0, TOP_COLUMNS * sizeof(*wider));
+	for (i = 0; i < rows->len; i++) {
+		if (!is_process(&rows->list[i]))
+			continue;
+		width = top_text_width(area,
+			top_row_devices(
+				&rows->list[i], &table->model->devices, text));
+		width = width < DEVICES_COLS ? width : DEVICES_COLS;
+		if (width > *most)
+			*most = width;
+	}
+}
+
 void top_view_processes(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
@@ -266,11 +289,12 @@ void top_view_processes(const struct top_model *model, struct top_state *state,
 		top_table_first(TOP_TABLE_PROCESSES),
 		top_table_len(TOP_TABLE_PROCESSES), { 0 } };
 	struct top_list *list = &state->rows;
+	int row, wider[TOP_COLUMNS];
 	struct top_area line;
 	size_t i;
-	int row;
 
-	top_table_widths(TOP_TABLE_PROCESSES, area->cols, NULL, table.widths);
+	wider_measure(&table, area, wider);
+	top_table_widths(TOP_TABLE_PROCESSES, area->cols, wider, table.widths);
 	header_paint(&table, area);
 	list->shown = area->rows > 1 ? (size_t)area->rows - 1 : 0;
 	list->first = top_layout_scroll(

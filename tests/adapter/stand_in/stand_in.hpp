@@ -4,10 +4,11 @@
  * in name only, an allocator that counts upwards, and a graph tracker. It is written
  * for the tests; it has the names of the real interface and nothing else of it.
  *
- * STAND_IN_NEW: the interface of newer versions, with captures that can be told from
- * listeners, typed arguments, aborted functions, and processors for every thread (in
- * stand_in_new/internal). STAND_IN_TELLS_ALL: those are told of everything, and not of
- * buffers alone.
+ * STAND_IN_NEW: the interface of the development version, with captures that can be
+ * told from listeners, typed arguments, dataflow buffers, scratchpads, chip ids (in
+ * stand_in_new/internal) and texts about allocations. STAND_IN_TELLS_ALL: with aborted
+ * functions and processors that hear every thread, which were proposed and are in no
+ * version at hand.
  */
 #ifndef STAND_IN_HPP
 #define STAND_IN_HPP
@@ -44,6 +45,13 @@ inline std::string arch_to_str(ARCH)
 {
 	return "wormhole_b0";
 }
+
+namespace tt_fabric
+{
+struct FabricNodeId {
+	uint32_t chip_id;
+};
+} // namespace tt_fabric
 
 namespace tt_metal
 {
@@ -110,12 +118,14 @@ class Allocator
 
 	uint64_t get_bank_size(const BufferType &type) const
 	{
-		return type == BufferType::TRACE ? 1 << 20 : 1 << 15;
+		return type == BufferType::TRACE ? 1 << 20 :
+			type == BufferType::DRAM ? 1 << 30 :
+						   1 << 15;
 	}
 
-	uint64_t get_base_allocator_addr(const HalMemType &) const
+	uint64_t get_base_allocator_addr(const HalMemType &type) const
 	{
-		return 0x18000;
+		return type == HalMemType::L1 ? 0x18000 : 0x400;
 	}
 
 	std::size_t get_worker_l1_size() const
@@ -160,6 +170,12 @@ class IDevice
 	{
 		return allocator_;
 	}
+	uint32_t get_trace_buffers_size() const
+	{
+		return traces_size;
+	}
+
+	uint32_t traces_size = 0;
 
       private:
 	int id_;
@@ -169,12 +185,50 @@ class IDevice
 namespace distributed
 {
 
+/* Counts from the first member on: a part of the mesh. */
+struct MeshCoordinateRange {
+	std::size_t devices;
+};
+
+class MeshDeviceView
+{
+      public:
+	explicit MeshDeviceView(const std::vector<IDevice *> &members)
+		: members_(members)
+	{
+	}
+
+	std::vector<IDevice *> get_devices(
+		const MeshCoordinateRange &range) const
+	{
+		return { members_.begin(),
+			members_.begin() +
+				static_cast<std::ptrdiff_t>(range.devices) };
+	}
+
+	std::vector<tt_fabric::FabricNodeId> get_fabric_node_ids() const
+	{
+		std::vector<tt_fabric::FabricNodeId> nodes;
+
+		for (const IDevice *member : members_)
+			nodes.push_back(
+				{ member ? static_cast<uint32_t>(member->id()) :
+					   99 });
+		return nodes;
+	}
+
+      private:
+	std::vector<IDevice *> members_;
+};
+
 class MeshDevice : public IDevice
 {
       public:
 	/* Ids of meshes are the numbers of chips, too. */
-	MeshDevice(int id, std::vector<IDevice *> members)
-		: IDevice(id), members_(std::move(members))
+	MeshDevice(
+		int id, std::vector<IDevice *> members, bool is_submesh = false)
+		: IDevice(id), members_(std::move(members)), view_(members_),
+		  is_submesh_(is_submesh)
 	{
 	}
 
@@ -182,14 +236,47 @@ class MeshDevice : public IDevice
 	{
 		return members_;
 	}
+	const MeshDeviceView &get_view() const
+	{
+		return view_;
+	}
+	bool is_parent_mesh() const
+	{
+		return !is_submesh_;
+	}
 
       private:
 	std::vector<IDevice *> members_;
+	MeshDeviceView view_;
+	bool is_submesh_;
 };
 
 } // namespace distributed
 
-class ProgramImpl;
+struct KernelGroup {
+	CoreRangeSet core_ranges;
+};
+
+struct ProgramConfig {
+	uint32_t kernel_text_size;
+};
+
+class ProgramImpl
+{
+      public:
+	const ProgramConfig &get_program_config(uint32_t) const
+	{
+		return config;
+	}
+	const std::vector<std::shared_ptr<KernelGroup>> &get_kernel_groups(
+		uint32_t) const
+	{
+		return groups;
+	}
+
+	ProgramConfig config{ 2000 };
+	std::vector<std::shared_ptr<KernelGroup>> groups;
+};
 
 class Program
 {
@@ -204,10 +291,23 @@ class Program
 	std::shared_ptr<ProgramImpl> impl_;
 };
 
+struct ShardSpec {
+	CoreRangeSet grid() const
+	{
+		return cores;
+	}
+
+	CoreRangeSet cores;
+};
+
 class Buffer
 {
       public:
-	Buffer(IDevice *device, uint64_t size, BufferType type);
+	Buffer(IDevice *device, uint64_t size, BufferType type,
+		bool bottom_up = true, uint64_t page_size = 4096);
+	/* Sharded. */
+	Buffer(IDevice *device, uint64_t size, BufferType type,
+		const CoreRangeSet &cores);
 	~Buffer();
 	Buffer(const Buffer &) = delete;
 	Buffer &operator=(const Buffer &) = delete;
@@ -230,11 +330,32 @@ class Buffer
 	}
 	uint64_t aligned_size_per_bank() const
 	{
-		return (size_ + 1023) / 1024 * 32;
+		uint64_t banks = shards_ ?
+			shards_->num_cores() :
+			device_->allocator()->get_num_banks(type_);
+
+		return ((size_ + banks - 1) / banks + 31) / 32 * 32;
 	}
 	std::optional<uint32_t> num_cores() const
 	{
-		return std::nullopt;
+		return shards_ ? std::optional(shards_->num_cores()) :
+				 std::nullopt;
+	}
+	bool has_shard_spec() const
+	{
+		return shards_.has_value();
+	}
+	ShardSpec shard_spec() const
+	{
+		return { shards_.value() };
+	}
+	bool bottom_up() const
+	{
+		return bottom_up_;
+	}
+	uint64_t page_size() const
+	{
+		return page_size_;
 	}
 	std::size_t unique_id() const
 	{
@@ -242,9 +363,14 @@ class Buffer
 	}
 
       private:
+	void allocate();
+
 	IDevice *device_;
 	uint64_t size_;
 	BufferType type_;
+	bool bottom_up_ = true;
+	uint64_t page_size_ = 4096;
+	std::optional<CoreRangeSet> shards_;
 	uint32_t address_ = 0;
 	std::size_t id_;
 };
@@ -255,13 +381,15 @@ struct TrackedArgument {
 	std::any value;
 };
 
-#if STAND_IN_NEW
-using Argument = TrackedArgument;
-
+#if STAND_IN_TELLS_ALL
 struct GraphFunctionAbort {
 	std::string reason;
 	bool unwind_all = false;
 };
+#endif
+
+#if STAND_IN_NEW
+using Argument = TrackedArgument;
 #else
 using Argument = std::any;
 #endif
@@ -285,6 +413,16 @@ class IGraphProcessor
 		const CoreRangeSet &, uint64_t, uint64_t, bool, const IDevice *)
 	{
 	}
+#if STAND_IN_NEW
+	virtual void track_allocate_dataflow_buffer(
+		const CoreRangeSet &, uint64_t, uint64_t, bool, const IDevice *)
+	{
+	}
+	virtual void track_allocate_scratchpad(
+		const CoreRangeSet &, uint64_t, uint64_t, const IDevice *)
+	{
+	}
+#endif
 	virtual void track_deallocate_cb(const IDevice *)
 	{
 	}

@@ -14,7 +14,7 @@
 #include "ttmem-top/state.h"
 
 #define SAMPLE_INFO                                                            \
-	"\"schema_version\":1,\"info\":{\"source\":\"ok\",\"monotonic_ns\":"   \
+	"\"schema_version\":2,\"info\":{\"source\":\"ok\",\"monotonic_ns\":"   \
 	"1000000000000,\"realtime_ns\":1700000000000000000,\"taken_ns\":"      \
 	"1000000000000,\"age_ns\":1000000,\"objects_listed\":true}"
 
@@ -67,19 +67,26 @@
 	"\"uid\":0,\"comm\":\"quiet\"},"                                       \
 	"{\"device\":1,\"reporting\":true,\"pid\":10,\"process\":0}]"
 
+#define SAMPLE_PLACES                                                          \
+	"\"places\":["                                                         \
+	"{\"process\":0,\"label\":\"1\",\"devices\":[0],\"usages\":[0]},"      \
+	"{\"process\":0,\"label\":\"0\",\"devices\":[1],\"usages\":[1]},"      \
+	"{\"process\":1,\"label\":\"0\",\"devices\":[1],\"usages\":[2]}]"
+
 #define SAMPLE_OBJECTS                                                         \
 	"\"objects\":["                                                        \
-	"{\"process\":0,\"device\":0,\"figure\":\"dram\",\"bytes\":900,"       \
-	"\"scope\":\"op b\"},"                                                 \
-	"{\"process\":0,\"device\":1,\"figure\":\"dram\",\"bytes\":30,"        \
-	"\"scope\":\"op a\"},"                                                 \
-	"{\"process\":0,\"device\":1,\"figure\":\"l1\",\"bytes\":10,"          \
-	"\"scope\":\"op a\"},"                                                 \
-	"{\"process\":1,\"device\":1,\"figure\":\"dram\",\"bytes\":60}]"
+	"{\"process\":0,\"place\":0,\"devices\":1,\"figure\":\"dram\","        \
+	"\"bytes\":900,\"total_bytes\":900,\"scope\":\"op b\"},"               \
+	"{\"process\":0,\"place\":1,\"devices\":1,\"figure\":\"dram\","        \
+	"\"bytes\":30,\"total_bytes\":30,\"scope\":\"op a\"},"                 \
+	"{\"process\":0,\"place\":1,\"devices\":1,\"figure\":\"l1\","          \
+	"\"bytes\":10,\"total_bytes\":10,\"scope\":\"op a\"},"                 \
+	"{\"process\":1,\"place\":2,\"devices\":1,\"figure\":\"dram\","        \
+	"\"bytes\":60,\"total_bytes\":60}]"
 
 #define SAMPLE                                                                 \
 	"{" SAMPLE_INFO "," SAMPLE_DEVICES "," SAMPLE_PROCESSES                \
-	"," SAMPLE_HOLDERS "," SAMPLE_OBJECTS "}"
+	"," SAMPLE_HOLDERS "," SAMPLE_PLACES "," SAMPLE_OBJECTS "}"
 
 static inline struct ttmem_snapshot *sample_parse(const char *text)
 {

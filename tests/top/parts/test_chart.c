@@ -28,7 +28,7 @@ static void update_with(uint64_t second, unsigned dram, const char *histories)
 	char text[2048];
 
 	snprintf(text, sizeof(text),
-		"{\"schema_version\":1,\"info\":{\"source\":\"ok\","
+		"{\"schema_version\":2,\"info\":{\"source\":\"ok\","
 		"\"monotonic_ns\":%llu},\"devices\":[{\"identity\":\"chip\","
 		"\"chip_id\":\"0x1\",\"logical\":0,\"dram_bytes\":1000,"
 		"\"dram_use\":%u,\"l1_tensix_use\":7}]%s}",

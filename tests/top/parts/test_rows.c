@@ -206,12 +206,44 @@ static void test_in_a_tree_scopes_are_those_of_the_device(void)
 		 "(n300) 10 (op b) 20");
 }
 
+/* One object on both devices of process 10: on each of them its bytes there. */
+static void test_an_object_is_in_the_rows_of_all_its_devices(void)
+{
+	size_t i, seen = 0;
+
+	ttmem_snapshot_free(&snapshot);
+	top_devices_free(&devices);
+	snapshot = sample_parse(
+		"{" SAMPLE_INFO "," SAMPLE_DEVICES "," SAMPLE_PROCESSES
+		",\"places\":[{\"process\":0,\"label\":\"0-1\","
+		"\"devices\":[1,0],\"usages\":[1,0]}],\"objects\":["
+		"{\"process\":0,\"place\":0,\"devices\":2,\"figure\":"
+		"\"dram\",\"bytes\":20,\"total_bytes\":40,\"scope\":"
+		"\"op m\"}]}");
+	TEST_ASSERT_EQUAL_INT(0, top_devices_make(snapshot, &devices));
+	expanded.all = true;
+	make();
+	order_is("10 (op m) 7 (no objects) 9 (no objects)");
+	TEST_ASSERT_EQUAL_UINT64(40, rows.list[1].bytes[TTMEM_FIGURE_DRAM]);
+	query.tree = true;
+	make();
+	for (i = 0; i < rows.len; i++) {
+		if (rows.list[i].kind != TOP_ROW_SCOPE)
+			continue;
+		seen++;
+		TEST_ASSERT_EQUAL_UINT64(1, rows.list[i].objects);
+		TEST_ASSERT_EQUAL_UINT64(
+			20, rows.list[i].bytes[TTMEM_FIGURE_DRAM]);
+	}
+	TEST_ASSERT_EQUAL_UINT64(2, seen);
+}
+
 static void test_without_objects_a_row_says_so(void)
 {
 	ttmem_snapshot_free(&snapshot);
 	top_devices_free(&devices);
 	snapshot = sample_parse(
-		"{\"schema_version\":1,\"info\":{\"source\":"
+		"{\"schema_version\":2,\"info\":{\"source\":"
 		"\"ok\"}," SAMPLE_DEVICES "," SAMPLE_PROCESSES "}");
 	TEST_ASSERT_EQUAL_INT(0, top_devices_make(snapshot, &devices));
 	expanded.all = true;
@@ -244,7 +276,7 @@ static void test_an_empty_snapshot_has_no_rows(void)
 {
 	ttmem_snapshot_free(&snapshot);
 	top_devices_free(&devices);
-	snapshot = sample_parse("{\"schema_version\":1}");
+	snapshot = sample_parse("{\"schema_version\":2}");
 	TEST_ASSERT_EQUAL_INT(0, top_devices_make(snapshot, &devices));
 	query.tree = true;
 	expanded.all = true;
@@ -266,6 +298,7 @@ int main(void)
 	RUN_TEST(test_a_process_expands_to_its_scopes);
 	RUN_TEST(test_all_expand_but_those_that_were_collapsed);
 	RUN_TEST(test_in_a_tree_scopes_are_those_of_the_device);
+	RUN_TEST(test_an_object_is_in_the_rows_of_all_its_devices);
 	RUN_TEST(test_without_objects_a_row_says_so);
 	RUN_TEST(test_peaks_are_ttmemds_until_they_are_reset);
 	RUN_TEST(test_an_empty_snapshot_has_no_rows);

@@ -95,8 +95,10 @@ static void test_hostile_names_stay_in_their_cells(void)
 	     "\"00000000000000000000000000000001\",\"pid\":10,\"uid\":0,"
 	     "\"objects\":1,\"comm\":\"\\u001b[2Jevil\\n\\r\\u009b31m\","
 	     "\"cmdline\":[\"\\u001b]0;title\\u0007\",\"\\u202etxt\"],"
-	     "\"cgroup\":\"/a\\nb\"}],\"shares\":[],\"objects\":[{"
-	     "\"process\":0,\"device\":0,\"figure\":\"l1\",\"bytes\":10,"
+	     "\"cgroup\":\"/a\\nb\"}],\"places\":[{"
+	     "\"process\":0,\"label\":\"\\u001b[31m0\",\"devices\":[0]}],"
+	     "\"objects\":[{"
+	     "\"process\":0,\"place\":0,\"figure\":\"l1\",\"bytes\":10,"
 	     "\"scope\":\"\\u001b[31mscope\"}]}");
 	state.expanded.all = true;
 	TEST_ASSERT_EQUAL_INT(0, top_model_rows(&model, &state));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processors for every thread, as newer versions have them. */
+/* Processors that hear every thread: proposed, and in no version at hand. */
 #ifndef STAND_IN_INTERNAL_GRAPH_TRACKING_HPP
 #define STAND_IN_INTERNAL_GRAPH_TRACKING_HPP
 
