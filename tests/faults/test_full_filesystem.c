@@ -10,7 +10,7 @@
 #include "support/calls.h"
 
 enum {
-	HEADER = 0x30000,
+	HEADER = 0x50000,
 	EXTENT = 0x20000,
 	SLOTS = 2048, /* in an extent */
 	FIRST = 3,    /* extents of a small process: lane, blocks, slots */

@@ -9,7 +9,7 @@
 #include "faults/limits.h"
 
 enum {
-	HEADER = 0x30000,
+	HEADER = 0x50000,
 	EXTENT = 0x20000,
 	SLOTS = 2048,
 };

@@ -29,8 +29,9 @@ def figure_bounds(process):
     for doubt in process['in_doubt']:
         for change in doubt['changes']:
             words = change['name'].split('.')
-            if words[0] == 'figures':
-                for logical in change['logical']:
+            for logical in change['logical'] if words[0] == 'figures' else []:
+                # A segment does not count requested bytes.
+                if (logical, words[1], words[2]) in bounds:
                     bounds[logical, words[1], words[2]][1] += change['by']
     return bounds
 

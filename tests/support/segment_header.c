@@ -230,7 +230,7 @@ static int directory_read_word(const struct segment_reading *r, uint32_t extent)
 	if (places[type][ordinal])
 		return segment_refuse(r, at, "%s %" PRIu32 " has two extents",
 			names[type], ordinal);
-	if (off > s->size || s->size - off < SEGMENT_EXTENT_SIZE)
+	if (off >= s->size)
 		return segment_refuse(r, at,
 			"extent %" PRIu32 " reaches beyond the file", extent);
 	places[type][ordinal] = off;

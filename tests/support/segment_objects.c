@@ -281,10 +281,9 @@ static int record_check_object(const struct segment_reading *r, uint64_t off,
 	if (!record_has_slot(r->s, record))
 		return segment_refuse(
 			r, off + 8, "w1: no slot %" PRIu32, record->slot);
-	if (record->type != SEGMENT_FREE && record->flags & SEGMENT_REPLACED)
+	if (record->type == SEGMENT_ALLOC && record->flags & SEGMENT_REPLACED)
 		return segment_refuse(r, off + 8,
-			"w1: record of type %u with flags %u", record->type,
-			record->flags);
+			"w1: ALLOC record with flags %u", record->flags);
 	if (record->type == SEGMENT_ALLOC &&
 		record->place != record->alloc_place)
 		return segment_refuse(r, off,

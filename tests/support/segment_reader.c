@@ -109,7 +109,8 @@ static int segment_copy(struct segment *s, int fd)
 		return -errno;
 	s->size = (size_t)st.st_size;
 	s->allocated = (uint64_t)st.st_blocks * 512;
-	s->bytes = segment_array(s->size, 1);
+	/* The file may end inside its last extent: the rest of that is zeros. */
+	s->bytes = segment_array(s->size + SEGMENT_EXTENT_SIZE, 1);
 	while (done < s->size) {
 		got = pread(fd, s->bytes + done, s->size - done, (off_t)done);
 		if (got < 0)

@@ -326,7 +326,7 @@ static void test_texts_and_failures_are_told(void)
 	TEST_ASSERT_EQUAL_UINT(0, segment_place(good, 5));
 }
 
-/* Tables and extents may have holes: they read as zeros. */
+/* Tables and extents may have holes, and the last one may be cut: zeros. */
 static void test_a_sparse_file_is_read(void)
 {
 	static const off_t holes[][2] = { { 0x51000, 0x1f000 },
@@ -343,6 +343,9 @@ static void test_a_sparse_file_is_read(void)
 		fallocate(copy_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			holes[i][0], holes[i][1]);
 	TEST_ASSERT_EQUAL_INT(0, copy_judge());
+	TEST_ASSERT_EQUAL_INT(
+		0, ftruncate(copy_fd, BUILT_CORE_SETS_AT + 0x1000));
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, copy_judge(), why);
 }
 
 /* -- what is wrong --------------------------------------------------------------- */
@@ -367,7 +370,7 @@ static void test_every_byte_of_the_sealed_header_matters(void)
 static void test_truncated_files_are_noticed(void)
 {
 	static const off_t sizes[] = { 0, 1, 0x7ff, 0x1000, 0x4ffff, 0x50000,
-		0x6ffff, BUILT_SIZE - 1 };
+		0x6ffff, BUILT_CORE_SETS_AT };
 	size_t i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

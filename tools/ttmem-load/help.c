@@ -38,7 +38,7 @@ static const char help_what[] =
 	"  --objects N           of each thread in the pattern hold (default: 1000)\n"
 	"  --size MIN-MAX        of buffers (default: by kind)\n"
 	"  --no-banks            tell only the sizes, no bank figures\n"
-	"  --shrink P            percent of a mesh's frees that begin on one device\n"
+	"  --shrink P            percent of a mesh's frees made device by device\n"
 	"  --cross-free P        percent of frees left to another thread\n"
 	"  --scopes N            take turns with N scope names\n"
 	"  --marks               a mark where each thread begins and ends\n"

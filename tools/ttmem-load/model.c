@@ -26,6 +26,8 @@ struct model {
 	struct truth_thread *thread;
 	bool started;
 	unsigned scopes;
+	uint64_t *places; /* on which objects were allocated, in order */
+	size_t places_len;
 	struct object *buckets[BUCKETS]; /* the youngest first */
 };
 
@@ -55,6 +57,7 @@ void model_free(struct model **model)
 			free(object);
 		}
 	model_entries_free(&(*model)->entries);
+	free((*model)->places);
 	free(*model);
 	*model = NULL;
 }
@@ -130,33 +133,68 @@ static bool object_free(
 }
 
 /*
- * Frees, on the devices of `mask`, the objects of that key that are live there, or
- * the youngest one that is orphaned there. False if there is none.
+ * The object of that key that was allocated on these devices and is on some of `mask`:
+ * one that is live somewhere, else the youngest orphan.
  */
-static bool objects_free(
+static struct object **object_at(struct model *model, uint64_t allocated,
+	uint64_t mask, const struct model_object *what)
+{
+	struct object **link = bucket_of(model, what->id);
+	struct object **orphan = NULL;
+
+	for (; *link; link = &(*link)->next) {
+		if ((*link)->allocated != allocated ||
+			!((*link)->members & mask) || !object_is(*link, what))
+			continue;
+		if (object_live(model, *link))
+			return link;
+		if (!orphan)
+			orphan = link;
+	}
+	return orphan;
+}
+
+/* Returns the devices of `mask` on which there was nothing to free. */
+static uint64_t object_free_at(struct model *model, uint64_t allocated,
+	uint64_t mask, const struct model_object *what)
+{
+	struct object **link = object_at(model, allocated, mask, what);
+	uint64_t left = mask;
+
+	if (!link)
+		return mask;
+	left &= ~(*link)->members;
+	object_free(model, link, mask);
+	return left;
+}
+
+/* On each device one object: of the same place first, then of those that overlap. */
+static uint64_t objects_free(
 	struct model *model, uint64_t mask, const struct model_object *what)
 {
-	struct object **orphan = NULL;
-	struct object **link = bucket_of(model, what->id);
-	struct object *object;
-	bool found = false;
+	uint64_t left = object_free_at(model, mask, mask, what);
+	size_t i;
 
-	while ((object = *link) != NULL) {
-		if (object_is(object, what) &&
-			object_live(model, object) & mask) {
-			found = true;
-			if (object_free(model, link, mask))
-				continue;
-		} else if (object_is(object, what) && object->members & mask &&
-			!orphan) {
-			orphan = link;
-		}
-		link = &object->next;
-	}
-	if (found || !orphan)
-		return found;
-	object_free(model, orphan, mask);
-	return true;
+	for (i = 0; i < model->places_len && left; i++)
+		if (model->places[i] != mask && model->places[i] & left)
+			left = object_free_at(
+				model, model->places[i], left, what);
+	return left;
+}
+
+/* Remembers the devices on which an object is allocated. */
+static void place_note(struct model *model, uint64_t mask)
+{
+	size_t i;
+
+	for (i = 0; i < model->places_len; i++)
+		if (model->places[i] == mask)
+			return;
+	model->places = realloc(model->places,
+		(model->places_len + 1) * sizeof(model->places[0]));
+	if (!model->places)
+		abort();
+	model->places[model->places_len++] = mask;
 }
 
 /* The live one that was allocated on exactly these devices. */
@@ -180,6 +218,7 @@ static void object_new(struct model *model, uint64_t mask,
 	bool is_buffer = what->figure < TTMEM_FIGURE_CB;
 	uint64_t left;
 
+	place_note(model, mask);
 	object->what = *what;
 	object->amount = (struct truth_amount){ 1, bytes,
 		is_buffer ? what->size : bytes };
@@ -302,7 +341,6 @@ void model_remove(struct model *model, struct model_device device,
 	const struct model_object *object)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_KIND;
-	struct object **own;
 	uint64_t mask = 0;
 
 	if (!model->started)
@@ -310,17 +348,9 @@ void model_remove(struct model *model, struct model_device device,
 	if (object->figure < TTMEM_FIGURES)
 		mask = model_entries_mask(
 			&model->entries, device, false, &reason);
-	if (!mask) {
+	if (!mask)
 		truth_add_anomaly(model->thread, reason);
-		return;
-	}
-	/* A buffer of the same device or mesh comes first, and alone. */
-	own = object->figure < TTMEM_FIGURE_CB ?
-		object_of_place(model, mask, object) :
-		NULL;
-	if (own)
-		object_free(model, own, mask);
-	else if (!objects_free(model, mask, object))
+	else if (objects_free(model, mask, object))
 		truth_add_anomaly(model->thread, TTMEM_ANOMALY_FREE_UNKNOWN);
 }
 

@@ -5,10 +5,9 @@
  * function notes the effect of one call in the ground truth, between truth_begin() and
  * truth_commit(); none of them calls the library.
  *
- * For one thread. The header leaves some cases open; scripts avoid them. The model
- * then does this: a late free ends the youngest orphan; an allocation replaces a whole
- * object, also one that is orphaned on some of its devices; a kernel that is live on
- * some of the devices is loaded on the others.
+ * For one thread. The header leaves some cases open, which scripts avoid: the model
+ * then lets a late free end the youngest orphan, and an allocation replace a whole
+ * object that is orphaned on some of its devices.
  */
 #ifndef LOAD_MODEL_H
 #define LOAD_MODEL_H

@@ -359,40 +359,29 @@ void load_leave(struct load_worker *worker, const struct load_target *target,
 	truth_commit(worker->truth);
 }
 
-/* Frees a buffer of a mesh on one of its devices; returns the number of that. */
-static uint32_t buffer_shrink(struct load_worker *worker,
+/* Frees a buffer of a mesh device by device: it shrinks until the last of them. */
+static void free_by_device(struct load_worker *worker,
 	const struct load_target *mesh, const struct load_buffer *buffer)
-{
-	uint32_t number = mesh->first +
-		(uint32_t)load_random_below(worker, mesh->members);
-	const struct load_target *device = &worker->devices[number];
-
-	load_pace(worker);
-	truth_begin(worker->truth, TRUTH_CALL_FREE, device->device, buffer->id);
-	truth_add_objects(worker->truth, TRUTH_OBJECTS_SHRUNK, 1);
-	truth_add_free(worker->truth, device->truth, buffer->kind,
-		buffer_amount(buffer));
-	ttmem_free(device->device, (enum ttmem_kind)buffer->kind, buffer->id);
-	truth_commit(worker->truth);
-	return number;
-}
-
-/* Frees what is left of it, through the mesh; `gone` is the device without it. */
-static void rest_free(struct load_worker *worker,
-	const struct load_target *mesh, const struct load_buffer *buffer,
-	uint32_t gone)
 {
 	uint32_t i;
 
-	load_pace(worker);
-	truth_begin(worker->truth, TRUTH_CALL_FREE, mesh->device, buffer->id);
-	truth_add_objects(worker->truth, TRUTH_OBJECTS_FREED, 1);
-	for (i = mesh->first; i < mesh->first + mesh->members; i++)
-		if (i != gone)
-			truth_add_free(worker->truth, worker->devices[i].truth,
-				buffer->kind, buffer_amount(buffer));
-	ttmem_free(mesh->device, (enum ttmem_kind)buffer->kind, buffer->id);
-	truth_commit(worker->truth);
+	for (i = 0; i < mesh->members; i++) {
+		const struct load_target
+			*device = &worker->devices[mesh->first + i];
+		bool is_last = i + 1 == mesh->members;
+
+		load_pace(worker);
+		truth_begin(worker->truth, TRUTH_CALL_FREE, device->device,
+			buffer->id);
+		truth_add_objects(worker->truth,
+			is_last ? TRUTH_OBJECTS_FREED : TRUTH_OBJECTS_SHRUNK,
+			1);
+		truth_add_free(worker->truth, device->truth, buffer->kind,
+			buffer_amount(buffer));
+		ttmem_free(device->device, (enum ttmem_kind)buffer->kind,
+			buffer->id);
+		truth_commit(worker->truth);
+	}
 }
 
 void load_free(struct load_worker *worker, const struct load_buffer *buffer)
@@ -402,8 +391,7 @@ void load_free(struct load_worker *worker, const struct load_buffer *buffer)
 
 	if (shrink && target->members > 1 &&
 		load_random_below(worker, 100) < shrink) {
-		rest_free(worker, target, buffer,
-			buffer_shrink(worker, target, buffer));
+		free_by_device(worker, target, buffer);
 		return;
 	}
 	load_pace(worker);

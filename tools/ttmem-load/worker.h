@@ -152,7 +152,7 @@ void load_failed(struct load_worker *worker, const struct load_target *target,
 void load_alloc(
 	struct load_worker *worker, struct load_buffer *buffer, uint64_t addr);
 
-/* On a mesh, --shrink decides whether one device is freed before the others. */
+/* On a mesh, --shrink decides whether that takes one call or one for each device. */
 void load_free(struct load_worker *worker, const struct load_buffer *buffer);
 
 /* A buffer that is never freed, of exactly so many bytes. */
