@@ -9,8 +9,7 @@
  * that is the same as a barrier between the stores. The reader's loads happen in
  * the order written, but where no fence or acquire stands between two, in any.
  *
- * Record n has WORDS words, each of them n + 1. An operation has one record or two;
- * with SEVERAL also three, promised at once, as those of a mesh are.
+ * Record n has WORDS words, each of them n + 1. An operation has one record or two.
  * The writer may stop anywhere, as when it is killed; what it has stored still
  * arrives. With ADOPT another thread then goes on with the lane.
  *
@@ -29,13 +28,8 @@
 #define RECORDS 5
 #endif
 #define WORDS 2
-#ifdef SEVERAL
-#define MOST 3
-#define AT_ONCE 3
-#else
 #define MOST 2
 #define AT_ONCE 1	/* a second one is promised later, behind a fence */
-#endif
 
 /* words of memory */
 #define INTENT 0
@@ -145,24 +139,8 @@ inline lane_end(n)
 	STORE(TAIL, tail)
 }
 
-#ifdef SEVERAL
-/* group_put(), group_remove() */
-inline operation_of_several()
-{
-#ifndef OTHERS_NOT_INTENDED
-	lane_intend(3);
-#else
-	lane_intend(1);
-#endif
-	lane_write(0);
-	lane_write(1);
-	lane_write(2);
-	lane_end(3)
-}
-#endif
-
 /* A hook with one record, or one that replaces an object. */
-inline operation_of_few()
+inline operation()
 {
 	lane_intend(1);
 #ifdef TAIL_FIRST
@@ -181,18 +159,6 @@ inline operation_of_few()
 		lane_write(1);
 		lane_end(2)
 	fi
-#endif
-}
-
-inline operation()
-{
-#ifdef SEVERAL
-	if
-	:: operation_of_few()
-	:: tail + 3 <= RECORDS -> operation_of_several()
-	fi
-#else
-	operation_of_few()
 #endif
 }
 
