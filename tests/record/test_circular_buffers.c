@@ -27,10 +27,13 @@ static void test_bytes_are_size_per_core_times_cores(void)
 		segment, 0, TTMEM_FIGURE_CB, 31, 0x123456789abcdef0u);
 	TEST_ASSERT_NOT_NULL(o);
 	TEST_ASSERT_EQUAL_UINT64(262144, o->bytes);
-	TEST_ASSERT_EQUAL_HEX64(2 << 2 | 2, o->w[0]);
+	TEST_ASSERT_EQUAL_HEX64(
+		2 << 16 | (uint64_t)segment_place(segment, 1) << 2 | 2,
+		o->w[0]);
 	TEST_ASSERT_EQUAL_HEX64(31, o->w[2]);
 	TEST_ASSERT_EQUAL_HEX64(0x19000, o->w[3]);
-	TEST_ASSERT_EQUAL_HEX64(4096, o->w[4]);
+	TEST_ASSERT_EQUAL_HEX64(
+		4096 | (uint64_t)segment_place(segment, 1) << 46, o->w[4]);
 	TEST_ASSERT_EQUAL_HEX64(0x123456789abcdef0u, o->w[5]);
 	TEST_ASSERT_EQUAL_HEX64(64ull << 40, o->w[7]);
 	TEST_ASSERT_EQUAL_UINT(0, o->flags);
@@ -50,7 +53,7 @@ static void test_borrowed_cb_is_an_object_without_bytes(void)
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(1, segment->objects_len);
 	TEST_ASSERT_EQUAL_UINT(SEGMENT_BORROWED, segment->objects[0].flags);
-	TEST_ASSERT_EQUAL_UINT64(4096, segment->objects[0].w[4]);
+	TEST_ASSERT_EQUAL_UINT64(4096, segment->objects[0].size);
 	TEST_ASSERT_EQUAL_UINT64(64, segment->objects[0].cores);
 	flow = &segment->devices[0].figures[TTMEM_FIGURE_CB];
 	TEST_ASSERT_EQUAL_UINT64(1, flow->alloc_objects);

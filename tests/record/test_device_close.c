@@ -280,7 +280,7 @@ static void test_closing_a_mesh_closes_each_member(void)
 	test_usage_is_nothing(mesh);
 	test_live_is(2, TTMEM_FIGURE_DRAM, 1, 100);
 	segment = test_segment_at_rest();
-	TEST_ASSERT_EQUAL_UINT64(14, orphans(segment));
+	TEST_ASSERT_EQUAL_UINT64(7, orphans(segment));
 	segment_unref(&segment);
 }
 

@@ -176,8 +176,8 @@ static void test_cap_gives_the_number_of_extents(void)
 	struct ttmem_config config = { .size = sizeof(config) };
 
 	TEST_ASSERT_TRUE(
-		0x30000 + 0x20000ull * segment->extents_max <= 1ull << 30);
-	TEST_ASSERT_TRUE(0x30000 + 0x20000ull * segment->extents_max >
+		0x50000 + 0x20000ull * segment->extents_max <= 1ull << 30);
+	TEST_ASSERT_TRUE(0x50000 + 0x20000ull * segment->extents_max >
 		(1ull << 30) - 0x40000);
 	ttmem_stop();
 	config.max_bytes = 4 << 20;
@@ -185,7 +185,7 @@ static void test_cap_gives_the_number_of_extents(void)
 	segment_unref(&segment);
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT32(
-		((4 << 20) - 0x30000) / 0x20000, segment->extents_max);
+		((4 << 20) - 0x50000) / 0x20000, segment->extents_max);
 }
 
 static void test_run_id_is_none_without_the_variable(void)

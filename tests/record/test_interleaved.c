@@ -179,6 +179,48 @@ static void other_free(void)
 	ttmem_free(1, TTMEM_L1, 1);
 }
 
+static void groups_free(void)
+{
+	eight_free();
+	pair_free();
+	buffer_free();
+}
+
+static void pair_load(void)
+{
+	ttmem_kernel_load(pair, 1, TTMEM_KERNEL_APPLICATION, 10, 10, 0);
+}
+
+static void pair_load_other(void)
+{
+	ttmem_kernel_load(pair, 1, TTMEM_KERNEL_FABRIC, 100, 1000, 0);
+}
+
+static void eight_load(void)
+{
+	ttmem_kernel_load(eight, 1, TTMEM_KERNEL_APPLICATION, 10, 10, 0);
+}
+
+static void pair_unload(void)
+{
+	ttmem_kernel_unload(pair, 1);
+}
+
+static void eight_unload(void)
+{
+	ttmem_kernel_unload(eight, 1);
+}
+
+static void eight_destroy(void)
+{
+	ttmem_program_destroy(eight, 1);
+}
+
+static void eight_close(void)
+{
+	ttmem_device_close(eight);
+}
+
 /* A member by itself, then all: what a mesh finds is a mixture. */
 static void pair_put_around(void)
 {
@@ -202,72 +244,88 @@ static void device_reopen(void)
 struct operation {
 	const char *name;
 	void (*run)(void);
-	bool puts;
+	unsigned puts; /* devices of the handle; 0: puts nothing */
 	bool frees;
 	bool ends_epoch;
 };
 
 static const struct operation buffers[] = {
-	{ "alloc", buffer_put, true, false, false },
-	{ "alloc large", buffer_put_large, true, false, false },
-	{ "free", buffer_free, false, true, false },
-	{ "close", device_close, false, false, true },
-	{ "peak reset", peak_reset, false, false, false },
-	{ "reopen", device_reopen, false, false, true },
+	{ "alloc", buffer_put, 1, false, false },
+	{ "alloc large", buffer_put_large, 1, false, false },
+	{ "free", buffer_free, 0, true, false },
+	{ "close", device_close, 0, false, true },
+	{ "peak reset", peak_reset, 0, false, false },
+	{ "reopen", device_reopen, 0, false, true },
 };
 
 static const struct operation groups[] = {
-	{ "mesh alloc", pair_put, true, false, false },
-	{ "mesh free", pair_free, false, true, false },
-	{ "wide mesh alloc", eight_put, true, false, false },
-	{ "wide mesh free", eight_free, false, true, false },
-	{ "alloc", buffer_put, true, false, false },
-	{ "free", buffer_free, false, true, false },
-	{ "free on another", other_free, false, false, false },
-	{ "close", device_close, false, false, true },
-	{ "peak reset", peak_reset, false, false, false },
+	{ "mesh alloc", pair_put, 2, false, false },
+	{ "mesh free", pair_free, 0, true, false },
+	{ "wide mesh alloc", eight_put, 8, false, false },
+	{ "wide mesh free", eight_free, 0, true, false },
+	{ "alloc", buffer_put, 1, false, false },
+	{ "free", buffer_free, 0, true, false },
+	{ "free on another", other_free, 0, false, false },
+	{ "close", device_close, 0, false, true },
+	{ "peak reset", peak_reset, 0, false, false },
+};
+
+static const struct operation mesh_kernels[] = {
+	{ "load on two", pair_load, 0, false, false },
+	{ "load on eight", eight_load, 0, false, false },
+	{ "load other on two", pair_load_other, 0, false, false },
+	{ "load", kernel_put, 0, false, false },
+	{ "unload of two", pair_unload, 0, true, false },
+	{ "unload of eight", eight_unload, 0, true, false },
+	{ "destroy on eight", eight_destroy, 0, true, false },
+	{ "destroy", program_destroy, 0, true, false },
+	{ "close", device_close, 0, false, true },
+	{ "close of eight", eight_close, 0, false, true },
 };
 
 static const struct operation cbs[] = {
-	{ "cb alloc", cb_put, true, false, false },
-	{ "cb alloc large", cb_put_large, true, false, false },
-	{ "cb free", cb_free, false, true, false },
-	{ "cb free all", cb_free_all, false, true, false },
-	{ "destroy", program_destroy, false, true, false },
-	{ "close", device_close, false, false, true },
+	{ "cb alloc", cb_put, 1, false, false },
+	{ "cb alloc large", cb_put_large, 1, false, false },
+	{ "cb free", cb_free, 0, true, false },
+	{ "cb free all", cb_free_all, 0, true, false },
+	{ "destroy", program_destroy, 0, true, false },
+	{ "close", device_close, 0, false, true },
 };
 
 static const struct operation plans[] = {
-	{ "cb alloc", cb_put, false, false, false },
-	{ "cb free", cb_free, false, true, false },
-	{ "neighbour alloc", neighbour_put, false, false, false },
-	{ "neighbour free", neighbour_free, false, false, false },
-	{ "destroy", program_destroy, false, true, false },
-	{ "successor", successor_put, false, true, false },
-	{ "cb free all", cb_free_all, false, true, false },
-	{ "close", device_close, false, false, true },
+	{ "cb alloc", cb_put, 0, false, false },
+	{ "cb free", cb_free, 0, true, false },
+	{ "neighbour alloc", neighbour_put, 0, false, false },
+	{ "neighbour free", neighbour_free, 0, false, false },
+	{ "destroy", program_destroy, 0, true, false },
+	{ "successor", successor_put, 0, true, false },
+	{ "cb free all", cb_free_all, 0, true, false },
+	{ "close", device_close, 0, false, true },
 };
 
 static const struct operation kernels[] = {
-	{ "load", kernel_put, true, false, false },
-	{ "load other", kernel_put_other, true, false, false },
-	{ "unload", kernel_free, false, true, false },
-	{ "destroy", program_destroy, false, true, false },
-	{ "close", device_close, false, false, true },
+	{ "load", kernel_put, 1, false, false },
+	{ "load other", kernel_put_other, 1, false, false },
+	{ "unload", kernel_free, 0, true, false },
+	{ "destroy", program_destroy, 0, true, false },
+	{ "close", device_close, 0, false, true },
 };
 
 /* -- all pairs ---------------------------------------------------------------- */
 
-/* On device 0, which all of them are about. */
-static uint64_t live_of_epoch(const struct segment *segment)
+/* The objects allocated through the handle of devices 0 to `devices` - 1. */
+static uint64_t live_of_epoch(const struct segment *segment, unsigned devices)
 {
-	unsigned entry = (unsigned)segment_entry(segment, 0);
-	uint64_t live = 0;
+	uint64_t members = 0, live = 0;
 	size_t i;
 
+	for (i = 0; i < devices; i++)
+		if (segment_entry(segment, (uint32_t)i) >= 0)
+			members |= 1ull << segment_entry(segment, (uint32_t)i);
 	for (i = 0; i < segment->objects_len; i++)
 		live += !segment->objects[i].orphan &&
-			segment->objects[i].device == entry;
+			segment->objects[i].alloc_place ==
+				segment_place(segment, members);
 	return live;
 }
 
@@ -276,10 +334,10 @@ static void judge(const struct operation *a, const struct operation *b)
 	struct segment *segment = test_segment_read();
 	char why[300] = "";
 	char text[500];
-	uint64_t live = live_of_epoch(segment);
+	uint64_t live = live_of_epoch(segment, a->puts);
 
 	if (!segment_check_at_rest(segment, why, sizeof(why)) && a->puts &&
-		b->puts && live != 1)
+		a->puts == b->puts && live != 1)
 		snprintf(why, sizeof(why), "%d objects stand", (int)live);
 	segment_unref(&segment);
 	if (!why[0])
@@ -340,9 +398,16 @@ static void test_meshes_agree_wherever_another_thread_steps_in(void)
 {
 	meshes_open();
 	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put,
-		eight_free);
+		groups_free);
 	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put_around,
-		eight_free);
+		groups_free);
+}
+
+static void test_mesh_kernels_agree_wherever_another_thread_steps_in(void)
+{
+	meshes_open();
+	pairs_run(mesh_kernels, sizeof(mesh_kernels) / sizeof(mesh_kernels[0]),
+		pair_load, eight_destroy);
 }
 
 static void test_cbs_agree_wherever_another_thread_steps_in(void)
@@ -375,7 +440,7 @@ static void plans_unmake(void)
 	ttmem_program_destroy(0, 2);
 	segment = test_segment_read();
 	snprintf(text, sizeof(text), "after \"%s\"", step_in_label);
-	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, live_of_epoch(segment), text);
+	TEST_ASSERT_EQUAL_UINT64_MESSAGE(0, live_of_epoch(segment, 1), text);
 	segment_unref(&segment);
 }
 
@@ -433,6 +498,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_buffers_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_meshes_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_mesh_kernels_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_cbs_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_plans_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_kernels_agree_wherever_another_thread_steps_in);

@@ -32,7 +32,8 @@ static void test_three_types_are_three_figures(void)
 	o = segment_object(segment, 0, SEGMENT_FIGURE_KERNEL, 2, 0);
 	TEST_ASSERT_EQUAL_HEX64(2, o->w[2]);
 	TEST_ASSERT_EQUAL_HEX64(0, o->w[3]);
-	TEST_ASSERT_EQUAL_HEX64(57344, o->w[4]);
+	TEST_ASSERT_EQUAL_UINT64(57344, o->size);
+	TEST_ASSERT_EQUAL_UINT(segment_place(segment, 1), o->alloc_place);
 	TEST_ASSERT_EQUAL_HEX64(2, o->w[5]);
 	TEST_ASSERT_EQUAL_HEX64(16ull << 40, o->w[7]);
 	segment_unref(&segment);

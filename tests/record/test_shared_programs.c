@@ -171,7 +171,7 @@ static void segment_is_as_in_the_table(void)
 	for (i = 0; i < segment->objects_len; i++) {
 		cb = &segment->objects[i];
 		TEST_ASSERT_TRUE(cb->w[5] < PROGRAMS && cb->id < CBS);
-		TEST_ASSERT_EQUAL_UINT64(table[cb->w[5]][cb->id], cb->w[4]);
+		TEST_ASSERT_EQUAL_UINT64(table[cb->w[5]][cb->id], cb->size);
 	}
 	segment_unref(&segment);
 	TEST_ASSERT_EQUAL_UINT64(
