@@ -50,6 +50,13 @@ struct ttm_object {
 	uint64_t bytes; /* that it uses on each device */
 };
 
+/* What stays the same in an object's slot until the object ends. */
+struct ttm_before {
+	uint32_t slot; /* TTM_SLOT_NONE: no object */
+	uint64_t w1;
+	uint64_t w6;
+};
+
 /* -- slow.c: whatever is rare. Arguments by value: see docs/recording.md ------------------ */
 
 /* Inserts an object where the usual path below does not apply. */
@@ -76,8 +83,7 @@ void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
  * the bucket was full (`entry_at` NULL).
  */
 void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
-	uint64_t *entry_at, struct ttm_words words, uint64_t before_w0,
-	uint32_t before_slot);
+	uint64_t *entry_at, struct ttm_words words, struct ttm_before before);
 
 /* Loads a kernel that is not live on its place, but may be on one that overlaps. */
 void ttm_kernel_load_slow(
@@ -501,6 +507,17 @@ static TTM_INLINE void insert_boldly(const struct ttm_hook *hook,
 	ttm_lane_end(lane, 1);
 }
 
+/* Whether an entry that may be the object's is in an overflow line or in an older level. */
+static TTM_INLINE bool entry_is_elsewhere(
+	const struct ttm_hook *hook, const struct ttm_way *way)
+{
+	/* relaxed: what another thread inserts now is found after ours */
+	return TTM_UNLIKELY(way->level->older ||
+		       ttm_load(&way->bucket->next) != 0) &&
+		ttm_index_has_other(
+			hook->process, way->key.bucket_hash, way->key.tag, 0);
+}
+
 /* -- kernels ------------------------------------------------------------------------ */
 
 /* A kernel that is the same in all respects: loading it is a dispatch. */
@@ -580,11 +597,15 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
 		hook->lane->kernels_are_new = true;
-		if (ttm_place_is_alone(hook->process, where->place))
-			insert_boldly(hook, where, object, way);
-		else
+		if (TTM_UNLIKELY(!ttm_place_is_alone(
+			    hook->process, where->place)))
 			ttm_kernel_load_slow(
 				hook->seat, *where, object_copy(object));
+		else if (TTM_UNLIKELY(entry_is_elsewhere(hook, way)))
+			ttm_insert_careful(hook->seat, *where,
+				object_copy(object), ttm_clock_now());
+		else
+			insert_boldly(hook, where, object, way);
 		return;
 	}
 	if (is_new) {
@@ -615,7 +636,7 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	struct ttm_words *record = ttm_lane_record(lane, 0), *second, *shared;
 	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
 	uint64_t closes = ttm_closes(hook->process);
-	uint64_t *entry_at, entry;
+	uint64_t *entry_at, entry, old_w6;
 	struct ttm_words words;
 	struct ttm_rest old;
 
@@ -637,9 +658,11 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	entry_at = ttm_bucket_put(way->bucket, entry);
 	TTM_TESTPOINT("index entered");
 	slot_rest(&old, seen, TTMEM_FIGURE_CB);
+	old_w6 = ttm_load(&seen->shared->w[6]); /* relaxed: as slot_rest */
 	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
 		ttm_replace_finish(hook->seat, *where, entry_at,
-			words_copy(&words), seen->w0, old_slot);
+			words_copy(&words),
+			(struct ttm_before){ old_slot, seen->w1, old_w6 });
 		return true;
 	}
 	ttm_lane_begin_two(lane);
@@ -659,17 +682,6 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	return true;
 }
 
-/* Whether an entry that may be the CB's is in an overflow line or in an older level. */
-static TTM_INLINE bool cb_is_elsewhere(
-	const struct ttm_hook *hook, const struct ttm_way *way)
-{
-	/* relaxed: a CB that another thread inserts now is found after ours */
-	return TTM_UNLIKELY(way->level->older ||
-		       ttm_load(&way->bucket->next) != 0) &&
-		ttm_index_has_other(
-			hook->process, way->key.bucket_hash, way->key.tag, 0);
-}
-
 static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
 	const struct ttm_way *way)
@@ -677,7 +689,7 @@ static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
 	struct ttm_seen seen;
 	bool found = key_point(hook->process, way->bucket, &way->key, &seen);
 
-	if (!found && !cb_is_elsewhere(hook, way))
+	if (!found && !entry_is_elsewhere(hook, way))
 		insert_boldly(hook, where, object, way);
 	else if (TTM_UNLIKELY(
 			 !found || !cb_replace(hook, where, object, way, &seen)))

@@ -23,23 +23,28 @@ struct found {
 	struct ttm_words words;
 };
 
-/* Copies a slot that is live; false if it is not, or changed meanwhile. */
+/*
+ * Copies a slot that is live; false if it is not. An object that shrinks meanwhile is still
+ * there, so the copy is repeated: each time another thread has got on.
+ */
 static bool slot_copy(
 	const struct ttm_words *shared, struct ttm_words *ret_words)
 {
 	unsigned i;
 
-	/* pairs(slot): acquire, with slot_end: the body is whole */
-	ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
-	if (TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE)
-		return false;
-	/* relaxed: a change in between shows in w0 */
-	for (i = 1; i < 8; i++)
-		ret_words->w[i] = ttm_load(&shared->w[i]);
-	/* pairs(slot-reuse): acquire, with slot_begin's fence: no newer body
-	 * without a newer w0 */
-	ttm_fence_acquire();
-	return ttm_load(&shared->w[0]) == ret_words->w[0];
+	do {
+		/* pairs(slot): acquire, with slot_end: the body is whole */
+		ret_words->w[0] = ttm_load_acquire(&shared->w[0]);
+		if (TTM_W0_STATE(ret_words->w[0]) != TTM_SLOT_LIVE)
+			return false;
+		/* relaxed: a change in between shows in w0 */
+		for (i = 1; i < 8; i++)
+			ret_words->w[i] = ttm_load(&shared->w[i]);
+		/* pairs(slot-reuse): acquire, with slot_begin's fence: no newer
+		 * body without a newer w0 */
+		ttm_fence_acquire();
+	} while (ttm_load(&shared->w[0]) != ret_words->w[0]);
+	return true;
 }
 
 static bool words_have_key(
@@ -251,7 +256,7 @@ static bool found_leave(const struct ttm_hook *hook, struct found *found,
 		return true;
 	}
 	ttm_record_write(ttm_lane_record(hook->lane, 0), shrunk,
-		TTM_W1_AS_RECORD(found->words.w[1], flags, TTM_RECORD_SHRINK),
+		TTM_W1_AS_RECORD(found->words.w[1], 0, TTM_RECORD_SHRINK),
 		found->words.w[3], &found->words);
 	ttm_lane_end(hook->lane, 1);
 	return true;
@@ -543,13 +548,12 @@ void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where)
 /*
  * An insertion on its way. `mine` is the new object; its words are set first of all. The
  * object `before`, the latest that it saw before it was inserted, it may end even if its
- * own is gone by then: see may_end(). before_w0 is 0 if there was none.
+ * own is gone by then: see may_end().
  */
 struct insertion {
 	struct ttm_hook hook;
 	struct ttm_where where;
-	uint64_t before_w0;
-	uint32_t before_slot;
+	struct ttm_before before;
 	struct ttm_key key;
 	struct found mine;
 };
@@ -627,7 +631,7 @@ static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 	uint8_t rank = 0, next;
 	struct found found;
 
-	in->before_w0 = 0;
+	in->before = (struct ttm_before){ .slot = TTM_SLOT_NONE };
 	ttm_search_key(&search, process, &in->key);
 	while (found_next(process, &search, &in->key, TTM_SLOT_NONE, &found)) {
 		if (!found_is_current(process, &found))
@@ -640,11 +644,12 @@ static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 			return true;
 		}
 		next = (uint8_t)(TTM_W1_RANK(found.words.w[1]) + 1);
-		if (in->before_w0 && (int8_t)(next - rank) <= 0)
+		if (in->before.slot != TTM_SLOT_NONE &&
+			(int8_t)(next - rank) <= 0)
 			continue;
 		rank = next;
-		in->before_slot = found.slot;
-		in->before_w0 = found.words.w[0];
+		in->before = (struct ttm_before){ found.slot, found.words.w[1],
+			found.words.w[6] };
 	}
 	*ret_rank = rank;
 	return false;
@@ -672,14 +677,18 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
  */
 static bool may_end(const struct insertion *in, const struct found *rival)
 {
-	const struct ttm_words *slot = ttm_slot_at(
-		in->hook.process, in->mine.slot);
+	const uint64_t *w = ttm_slot_at(in->hook.process, in->mine.slot)->w;
+	const uint64_t *mine = in->mine.words.w;
 
-	/* pairs(slot-reuse): acquire, with slot_begin: after the rival */
+	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. Not w0,
+	 * which changes when a part of the object is freed. */
 	ttm_fence_acquire();
-	return ttm_load(&slot->w[0]) == in->mine.words.w[0] ||
-		(in->before_w0 == rival->words.w[0] &&
-			in->before_slot == rival->slot);
+	if (TTM_W0_STATE(ttm_load(&w[0])) == TTM_SLOT_LIVE &&
+		ttm_load(&w[1]) == mine[1] && ttm_load(&w[6]) == mine[6])
+		return true;
+	return in->before.slot == rival->slot &&
+		in->before.w1 == rival->words.w[1] &&
+		in->before.w6 == rival->words.w[6];
 }
 
 /*
@@ -707,10 +716,15 @@ static void insertion_superseded(
 			ttm_clock_now());
 		return;
 	}
-	if (insertion_withdraw(in))
+	if (insertion_withdraw(in)) {
 		dispatch_count(in, later);
-	else
-		alloc_count_commit(in); /* the later one took ours over */
+		return;
+	}
+	/* The later one took ours over, or a part of ours was freed. */
+	alloc_count_commit(in);
+	if (found_renew(in->hook.process, &in->mine))
+		found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
+			ttm_clock_now());
 }
 
 /* One operation with two records: an object goes, ours comes. */
@@ -870,10 +884,12 @@ static void insertion_check(struct insertion *in)
 	struct found rival;
 
 	ttm_search_key(&search, in->hook.process, &in->key);
-	if (rival_next(in, &search, &rival) && insertion_withdraw(in))
+	if (!rival_next(in, &search, &rival))
+		alloc_count_commit(in);
+	else if (insertion_withdraw(in))
 		insert_careful(in);
 	else
-		alloc_count_commit(in);
+		insertion_settle(in);
 }
 
 /* False if there is no room to count it. */
@@ -883,7 +899,7 @@ static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
 {
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
-	in->before_w0 = 0;
+	in->before.slot = TTM_SLOT_NONE;
 	ttm_key_set(&in->key, in->hook.process, where->place, object->figure,
 		object->w5, object->id);
 	words_fill(&in->mine.words, seat, object, where->place,
@@ -961,7 +977,7 @@ static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
 {
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
-	in->before_w0 = 0;
+	in->before.slot = TTM_SLOT_NONE;
 	ttm_key_set(&in->key, in->hook.process, where->place,
 		TTM_W1_FIGURE(words->w[1]), words->w[5], words->w[2]);
 	in->mine.entry_at = entry_at;
@@ -988,15 +1004,13 @@ TTM_COLD void ttm_insert_check(
 }
 
 TTM_COLD void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
-	uint64_t *entry_at, struct ttm_words words, uint64_t before_w0,
-	uint32_t before_slot)
+	uint64_t *entry_at, struct ttm_words words, struct ttm_before before)
 {
 	struct insertion in; /* not zeroed: it is large */
 
 	if (!insertion_resume(&in, seat, &where, entry_at, &words))
 		return;
-	in.before_w0 = before_w0;
-	in.before_slot = before_slot;
+	in.before = before;
 	insertion_settle(&in);
 }
 

@@ -64,7 +64,7 @@ def is_retired(snapshot, pid, state, objects):
 def left_by(snapshot, pid):
     """What the process left, as LEFT has it."""
     return {o['figure']: (o['id'], o['bytes'], o['scope'],
-                          snapshot['devices'][o['device']]['logical'],
+                          int(snapshot['places'][o['place']]['label']),
                           o['leak_class'])
             for o in snapshot.of_process('objects', pid)}
 
@@ -79,8 +79,8 @@ def has_left(snapshot, pid, state='died'):
     serve.expect('mark', mark['text'], 'half time')
     failure, = snapshot.of_process('failures', pid)
     serve.expect('failure', [failure[k] for k in (
-        'figure', 'size', 'largest_free')], ['l1', 3 * MIB, 4096])
-    serve.expect('where', snapshot['devices'][failure['device']]['logical'], 1)
+        'figure', 'bytes', 'largest_free_per_bank')], ['l1', 3 * MIB, 4096])
+    serve.expect('where', snapshot['places'][failure['place']]['label'], '1')
     for device in snapshot['devices']:
         serve.expect('use', [device[k] for k in (
             'dram_use', 'l1_use', 'processes')], [0, 0, 0])

@@ -486,10 +486,14 @@ def object_differences(snapshot):
                      f'{snapshot["info"]["objects_used"]}')
     sums = {}
     for item in snapshot['objects']:
-        key = (item['share'], item['figure'],
-               'orphaned' if item['orphaned'] else 'live')
-        objects, size = sums.get(key, (0, 0))
-        sums[key] = (objects + 1, size + item['bytes'])
+        for state in ('live', 'orphaned'):
+            place = item[f'{state}_place']
+            usages = [] if place is None else \
+                snapshot['places'][place]['usages']
+            for usage in usages:
+                key = (usage, item['figure'], state)
+                objects, size = sums.get(key, (0, 0))
+                sums[key] = (objects + 1, size + item['bytes'])
     for index, share in enumerate(snapshot['shares']):
         if snapshot['processes'][share['process']]['unlisted']:
             fail('a test with fewer objects, please')

@@ -26,7 +26,8 @@ KERNELS = FIGURES[6:]
 FLOWS = {'live_objects': 'live_objects', 'live_bytes': 'live_bytes',
          'orphan_objects': 'orphaned_objects', 'orphan_bytes': 'orphaned_bytes',
          'alloc_objects': 'alloc_objects', 'alloc_bytes': 'alloc_bytes',
-         'free_objects': 'free_objects', 'free_bytes': 'free_bytes'}
+         'free_objects': 'free_objects', 'free_bytes': 'free_bytes',
+         'live_requested': 'requested_bytes'}
 # Generous: it is for a machine that is busy, and for sanitizers.
 PATIENCE_S = 20
 PAUSE_S = 0.005
@@ -129,7 +130,7 @@ def same_row(what, row, truth):
 def changes(found, wanted):
     """{figure.flow: (found, wanted)} where they differ."""
     return {f'{f}.{n}': (found[f][n], wanted[f][n])
-            for f in wanted for n in wanted[f] if found[f][n] != wanted[f][n]}
+            for f in wanted for n in FLOWS if found[f][n] != wanted[f][n]}
 
 
 def same(snapshot, *truths):
@@ -186,7 +187,7 @@ def ended(part):
     figures = {}
     for name, flows in part['figures'].items():
         figures[name] = dict(
-            flows, live_objects=0, live_bytes=0,
+            flows, live_objects=0, live_bytes=0, live_requested=0,
             orphan_objects=flows['orphan_objects'] + flows['live_objects'],
             orphan_bytes=flows['orphan_bytes'] + flows['live_bytes'])
     return dict(part, figures=figures)
