@@ -33,22 +33,6 @@ static inline size_t killed_files(const char *dir)
 }
 
 /*
- * Wholly allocated, but for what the end of the process gave back, and what one
- * thread had claimed but not got yet when another's extent behind it was there.
- */
-static inline bool killed_is_allocated(
-	const char *path, const struct segment *segment)
-{
-	uint64_t claimed = segment->extents_claimed * 0x20000;
-	struct stat st;
-
-	return stat(path, &st) == 0 &&
-		(segment->state == 2 ||
-			(uint64_t)st.st_blocks * 512 + claimed >=
-				segment->size);
-}
-
-/*
  * Reads the segment that the dead process `pid` left under `dir` and removes it.
  * Returns NULL and why[0] == 0 if there is none; NULL and why if something is
  * wrong with it. `threads` is how many were in a hook at most.
@@ -68,9 +52,7 @@ static inline struct segment *killed_take(const char *dir, pid_t pid,
 	else if (path && test_dir_lock_holder(path) != 0)
 		snprintf(why, why_size, "the lock is held by somebody");
 	else if (path && !segment_read(path, &segment, why, why_size)) {
-		if (!killed_is_allocated(path, segment))
-			snprintf(why, why_size, "not wholly allocated");
-		else if (segment->lanes_broken > threads)
+		if (segment->lanes_broken > threads)
 			snprintf(why, why_size, "%d lanes with intent != tail",
 				(int)segment->lanes_broken);
 		else
