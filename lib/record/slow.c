@@ -99,14 +99,22 @@ static uint64_t members_orphaned(const struct ttm_process *process,
 	return orphaned;
 }
 
-/* Whether it is live on one of its devices, and not orphaned on all of them. */
-static bool found_is_current(
+/* The devices on which it is live and not orphaned. */
+static uint64_t found_current(
 	const struct ttm_process *process, const struct found *found)
 {
 	uint64_t members = found_members(process, found);
 
-	return members_orphaned(process, members,
-		       words_allocated(process, &found->words)) != members;
+	return members &
+		~members_orphaned(process, members,
+			words_allocated(process, &found->words));
+}
+
+/* Whether it is live on one of its devices, and not orphaned on all of them. */
+static bool found_is_current(
+	const struct ttm_process *process, const struct found *found)
+{
+	return found_current(process, found) != 0;
 }
 
 /*
@@ -251,7 +259,7 @@ static bool found_leave(const struct ttm_hook *hook, struct found *found,
 		return true;
 	}
 	ttm_record_write(ttm_lane_record(hook->lane, 0), shrunk,
-		TTM_W1_AS_RECORD(found->words.w[1], flags, TTM_RECORD_SHRINK),
+		TTM_W1_AS_RECORD(found->words.w[1], 0, TTM_RECORD_SHRINK),
 		found->words.w[3], &found->words);
 	ttm_lane_end(hook->lane, 1);
 	return true;
@@ -389,7 +397,7 @@ static bool words_are_cb_of(
 		words->w[5] == program && TTM_W4_PLACE(words->w[4]) == place;
 }
 
-static void cb_leave(const struct ttm_hook *hook, struct found *found,
+static void part_leave(const struct ttm_hook *hook, struct found *found,
 	uint64_t members, uint64_t now)
 {
 	uint64_t left;
@@ -457,7 +465,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 				words_are_cb_of(
 					&found.words, place, program) &&
 				entry_stands(found.entry_at, found.entry))
-				cb_leave(hook, &found, members, now);
+				part_leave(hook, &found, members, now);
 		}
 	}
 	/* An operation that began and found its CB gone. */
@@ -468,15 +476,18 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t kernel, uint64_t now)
 {
+	struct ttm_search search;
+	struct found found;
 	struct ttm_way way;
 
 	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
-	if (ttm_index_may_have(way.level, way.bucket, &way.key))
-		while (key_leave(hook, place, TTMEM_FIGURE_KERNEL, 0, kernel,
-			members, now))
-			;
-	if (ttm_load(&hook->lane->control->intent) != hook->lane->tail)
-		ttm_noop_commit(hook);
+	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
+		return;
+	/* Each once: without a place for what stays, a part cannot leave. */
+	ttm_search_key(&search, hook->process, &way.key);
+	while (found_next(hook->process, &search, &way.key, TTM_SLOT_NONE,
+		&found))
+		part_leave(hook, &found, members, now);
 }
 
 void ttm_program_remove(const struct ttm_hook *hook,
@@ -533,7 +544,7 @@ void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where)
 				TTM_W1_FIGURE(found.words.w[1]) ==
 					TTMEM_FIGURE_CB &&
 				found_locate(process, &found))
-				cb_leave(hook, &found, where->members, now);
+				part_leave(hook, &found, where->members, now);
 		}
 	}
 }
@@ -672,12 +683,12 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
  */
 static bool may_end(const struct insertion *in, const struct found *rival)
 {
-	const struct ttm_words *slot = ttm_slot_at(
-		in->hook.process, in->mine.slot);
+	struct found mine = in->mine;
 
 	/* pairs(slot-reuse): acquire, with slot_begin: after the rival */
 	ttm_fence_acquire();
-	return ttm_load(&slot->w[0]) == in->mine.words.w[0] ||
+	/* Still there on fewer devices is there, too. */
+	return found_renew(in->hook.process, &mine) ||
 		(in->before_w0 == rival->words.w[0] &&
 			in->before_slot == rival->slot);
 }
@@ -707,10 +718,13 @@ static void insertion_superseded(
 			ttm_clock_now());
 		return;
 	}
-	if (insertion_withdraw(in))
+	if (insertion_withdraw(in)) {
 		dispatch_count(in, later);
-	else
-		alloc_count_commit(in); /* the later one took ours over */
+		return;
+	}
+	/* The later one took ours over, or a part of ours was freed. */
+	alloc_count_commit(in);
+	found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED, ttm_clock_now());
 }
 
 /* One operation with two records: an object goes, ours comes. */
@@ -863,6 +877,24 @@ static void insert_careful(struct insertion *in)
 		insertion_settle(in);
 }
 
+/*
+ * Another thread freed our object, or a part of it: what is left of it makes room for the
+ * object as a whole, as if it had come after that free.
+ */
+static void insertion_repeat(struct insertion *in)
+{
+	uint64_t left;
+
+	ttm_lane_begin(in->hook.lane);
+	if (!found_renew(in->hook.process, &in->mine) ||
+		!found_leave(&in->hook, &in->mine, UINT64_MAX, 0,
+			ttm_clock_now(), &left)) {
+		ttm_noop_commit(&in->hook);
+		return;
+	}
+	insert_careful(in);
+}
+
 /* After it was inserted without a look. */
 static void insertion_check(struct insertion *in)
 {
@@ -870,10 +902,14 @@ static void insertion_check(struct insertion *in)
 	struct found rival;
 
 	ttm_search_key(&search, in->hook.process, &in->key);
-	if (rival_next(in, &search, &rival) && insertion_withdraw(in))
-		insert_careful(in);
-	else
+	if (!rival_next(in, &search, &rival)) {
 		alloc_count_commit(in);
+	} else if (insertion_withdraw(in)) {
+		insert_careful(in);
+	} else {
+		alloc_count_commit(in);
+		insertion_repeat(in);
+	}
 }
 
 /* False if there is no room to count it. */
@@ -1038,9 +1074,10 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 
 	ttm_key_set(&key, hook->process, place, object->figure, 0, object->id);
 	words_fill(&words, hook->seat, object, place, 0);
-	while (key_find(hook->process, &key, where->members, &found) &&
-		found_is_current(hook->process, &found)) {
-		members = found_members(hook->process, &found) & where->members;
+	while (key_find(hook->process, &key, where->members, &found)) {
+		members = found_current(hook->process, &found) & where->members;
+		if (!members)
+			return 0;
 		ttm_lane_begin(hook->lane);
 		if (words_are_same_kernel(&found.words, &words)) {
 			dispatch_commit(hook,
@@ -1053,6 +1090,43 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 			return 0;
 	}
 	return 0;
+}
+
+/*
+ * Other threads may have loaded the kernel at the same time, on places that overlap. Each
+ * inserts its own and then looks for others: of two, the one in the higher slot stays on
+ * the devices that they share.
+ */
+TTM_COLD void ttm_kernel_settle(
+	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel)
+{
+	const struct ttm_hook hook = ttm_hook_of(seat);
+	struct ttm_process *process = hook.process;
+	uint64_t members, left, now = ttm_clock_now();
+	struct ttm_key own_key, key;
+	struct ttm_overlap overlap;
+	struct found own, other;
+	unsigned place;
+
+	ttm_key_set(&own_key, process, where.place, TTMEM_FIGURE_KERNEL, 0,
+		kernel);
+	ttm_overlap_start(&overlap, where.members, where.place);
+	while ((place = ttm_overlap_next(process, &overlap))) {
+		if (!key_find(process, &own_key, where.members, &own))
+			return;
+		members = found_current(process, &own);
+		ttm_key_set(&key, process, place, TTMEM_FIGURE_KERNEL, 0,
+			kernel);
+		if (!members || !key_find(process, &key, members, &other))
+			continue;
+		members &= found_current(process, &other);
+		if (!members)
+			continue;
+		ttm_lane_begin(hook.lane);
+		if (!found_leave(&hook, own.slot < other.slot ? &own : &other,
+			    members, TTM_FLAG_REPLACED, now, &left))
+			ttm_noop_commit(&hook);
+	}
 }
 
 TTM_SLOW void ttm_kernel_load_slow(
@@ -1080,4 +1154,6 @@ TTM_SLOW void ttm_kernel_load_slow(
 		where.place = ttm_place_of(hook.process, members, false);
 	}
 	ttm_insert_slow(seat, where, object);
+	if (where.place)
+		ttm_kernel_settle(seat, where, object.id);
 }
