@@ -337,7 +337,7 @@ static inline void ttmem_buffer_init(
 {
 	ret_buffer->size = sizeof(*ret_buffer);
 	ret_buffer->device = device;
-	ret_buffer->kind = (uint32_t)kind;
+	ret_buffer->kind = kind;
 	ret_buffer->id = 0;
 	ret_buffer->address = 0;
 	ret_buffer->bytes = 0;

@@ -38,10 +38,12 @@ static TTM_SLOW void insert_first(
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
 
-	if (ttm_where_get(hook.process, device, true, &where, &reason))
+	if (!ttm_where_get(hook.process, device, true, &where, &reason))
+		ttm_anomaly(&hook, reason, 0, object.figure, object.id);
+	else if (object.figure < TTMEM_FIGURE_KERNEL)
 		ttm_insert_slow(seat, where, object);
 	else
-		ttm_anomaly(&hook, reason, 0, object.figure, object.id);
+		ttm_kernel_load_slow(seat, where, object);
 }
 
 static TTM_SLOW void remove_first(struct ttm_seat *seat, uint32_t device,

@@ -89,6 +89,10 @@ void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
 void ttm_kernel_load_slow(
 	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
 
+/* After a kernel was inserted: ends what other threads inserted on the same devices. */
+void ttm_kernel_settle(
+	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel);
+
 /*
  * Frees what has this key on these devices, through whatever place it was allocated. The
  * first object ends the operation that has begun.
@@ -597,6 +601,7 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
 		hook->lane->kernels_are_new = true;
+<<<<<<< HEAD
 		if (TTM_UNLIKELY(!ttm_place_is_alone(
 			    hook->process, where->place)))
 			ttm_kernel_load_slow(
@@ -606,6 +611,16 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 				object_copy(object), ttm_clock_now());
 		else
 			insert_boldly(hook, where, object, way);
+=======
+		if (!ttm_place_is_alone(hook->process, where->place)) {
+			ttm_kernel_load_slow(
+				hook->seat, *where, object_copy(object));
+			return;
+		}
+		insert_boldly(hook, where, object, way);
+		if (!ttm_place_is_alone(hook->process, where->place))
+			ttm_kernel_settle(hook->seat, *where, object->id);
+>>>>>>> places-tests
 		return;
 	}
 	if (is_new) {
@@ -614,7 +629,9 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (kernel_dispatched(hook, where, object, &way->key, &seen, now))
 		return;
-	if (ttm_place_is_alone(hook->process, where->place))
+	/* After a close, the kernel may be there on some of the devices only. */
+	if (ttm_place_is_alone(hook->process, where->place) &&
+		ttm_closes(hook->process) == 0)
 		ttm_insert_careful(
 			hook->seat, *where, object_copy(object), now);
 	else

@@ -109,10 +109,15 @@ TTM_COLD bool ttm_place_is_alone_slow(
 {
 	uint64_t len = ttm_load(&process->held_len); /* relaxed: see the caller */
 	struct ttm_overlap overlap;
+	uint64_t i;
 
 	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
 	if (ttm_overlap_next(process, &overlap))
 		return false;
+	/* Another thread may be about to list a place: then it is inconclusive. */
+	for (i = 0; i < len && i < TTM_HELD_MAX; i++)
+		if (!ttm_load32(&process->held[i]))
+			return false;
 	ttm_store(&process->places[place].alone, len + 1);
 	return true;
 }

@@ -104,14 +104,22 @@ static uint64_t members_orphaned(const struct ttm_process *process,
 	return orphaned;
 }
 
-/* Whether it is live on one of its devices, and not orphaned on all of them. */
-static bool found_is_current(
+/* The devices on which it is live and not orphaned. */
+static uint64_t found_current(
 	const struct ttm_process *process, const struct found *found)
 {
 	uint64_t members = found_members(process, found);
 
-	return members_orphaned(process, members,
-		       words_allocated(process, &found->words)) != members;
+	return members &
+		~members_orphaned(process, members,
+			words_allocated(process, &found->words));
+}
+
+/* Whether it is live on one of its devices, and not orphaned on all of them. */
+static bool found_is_current(
+	const struct ttm_process *process, const struct found *found)
+{
+	return found_current(process, found) != 0;
 }
 
 /*
@@ -394,7 +402,7 @@ static bool words_are_cb_of(
 		words->w[5] == program && TTM_W4_PLACE(words->w[4]) == place;
 }
 
-static void cb_leave(const struct ttm_hook *hook, struct found *found,
+static void part_leave(const struct ttm_hook *hook, struct found *found,
 	uint64_t members, uint64_t now)
 {
 	uint64_t left;
@@ -462,7 +470,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 				words_are_cb_of(
 					&found.words, place, program) &&
 				entry_stands(found.entry_at, found.entry))
-				cb_leave(hook, &found, members, now);
+				part_leave(hook, &found, members, now);
 		}
 	}
 	/* An operation that began and found its CB gone. */
@@ -473,15 +481,18 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t kernel, uint64_t now)
 {
+	struct ttm_search search;
+	struct found found;
 	struct ttm_way way;
 
 	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
-	if (ttm_index_may_have(way.level, way.bucket, &way.key))
-		while (key_leave(hook, place, TTMEM_FIGURE_KERNEL, 0, kernel,
-			members, now))
-			;
-	if (ttm_load(&hook->lane->control->intent) != hook->lane->tail)
-		ttm_noop_commit(hook);
+	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
+		return;
+	/* Each once: without a place for what stays, a part cannot leave. */
+	ttm_search_key(&search, hook->process, &way.key);
+	while (found_next(hook->process, &search, &way.key, TTM_SLOT_NONE,
+		&found))
+		part_leave(hook, &found, members, now);
 }
 
 void ttm_program_remove(const struct ttm_hook *hook,
@@ -538,7 +549,7 @@ void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where)
 				TTM_W1_FIGURE(found.words.w[1]) ==
 					TTMEM_FIGURE_CB &&
 				found_locate(process, &found))
-				cb_leave(hook, &found, where->members, now);
+				part_leave(hook, &found, where->members, now);
 		}
 	}
 }
@@ -677,18 +688,29 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
  */
 static bool may_end(const struct insertion *in, const struct found *rival)
 {
+<<<<<<< HEAD
 	const uint64_t *w = ttm_slot_at(in->hook.process, in->mine.slot)->w;
 	const uint64_t *mine = in->mine.words.w;
+=======
+	struct found mine = in->mine;
+>>>>>>> places-tests
 
 	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. Not w0,
 	 * which changes when a part of the object is freed. */
 	ttm_fence_acquire();
+<<<<<<< HEAD
 	if (TTM_W0_STATE(ttm_load(&w[0])) == TTM_SLOT_LIVE &&
 		ttm_load(&w[1]) == mine[1] && ttm_load(&w[6]) == mine[6])
 		return true;
 	return in->before.slot == rival->slot &&
 		in->before.w1 == rival->words.w[1] &&
 		in->before.w6 == rival->words.w[6];
+=======
+	/* Still there on fewer devices is there, too. */
+	return found_renew(in->hook.process, &mine) ||
+		(in->before_w0 == rival->words.w[0] &&
+			in->before_slot == rival->slot);
+>>>>>>> places-tests
 }
 
 /*
@@ -722,9 +744,13 @@ static void insertion_superseded(
 	}
 	/* The later one took ours over, or a part of ours was freed. */
 	alloc_count_commit(in);
+<<<<<<< HEAD
 	if (found_renew(in->hook.process, &in->mine))
 		found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
 			ttm_clock_now());
+=======
+	found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED, ttm_clock_now());
+>>>>>>> places-tests
 }
 
 /* One operation with two records: an object goes, ours comes. */
@@ -877,6 +903,24 @@ static void insert_careful(struct insertion *in)
 		insertion_settle(in);
 }
 
+/*
+ * Another thread freed our object, or a part of it: what is left of it makes room for the
+ * object as a whole, as if it had come after that free.
+ */
+static void insertion_repeat(struct insertion *in)
+{
+	uint64_t left;
+
+	ttm_lane_begin(in->hook.lane);
+	if (!found_renew(in->hook.process, &in->mine) ||
+		!found_leave(&in->hook, &in->mine, UINT64_MAX, 0,
+			ttm_clock_now(), &left)) {
+		ttm_noop_commit(&in->hook);
+		return;
+	}
+	insert_careful(in);
+}
+
 /* After it was inserted without a look. */
 static void insertion_check(struct insertion *in)
 {
@@ -884,12 +928,23 @@ static void insertion_check(struct insertion *in)
 	struct found rival;
 
 	ttm_search_key(&search, in->hook.process, &in->key);
+<<<<<<< HEAD
 	if (!rival_next(in, &search, &rival))
 		alloc_count_commit(in);
 	else if (insertion_withdraw(in))
 		insert_careful(in);
 	else
 		insertion_settle(in);
+=======
+	if (!rival_next(in, &search, &rival)) {
+		alloc_count_commit(in);
+	} else if (insertion_withdraw(in)) {
+		insert_careful(in);
+	} else {
+		alloc_count_commit(in);
+		insertion_repeat(in);
+	}
+>>>>>>> places-tests
 }
 
 /* False if there is no room to count it. */
@@ -1052,9 +1107,10 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 
 	ttm_key_set(&key, hook->process, place, object->figure, 0, object->id);
 	words_fill(&words, hook->seat, object, place, 0);
-	while (key_find(hook->process, &key, where->members, &found) &&
-		found_is_current(hook->process, &found)) {
-		members = found_members(hook->process, &found) & where->members;
+	while (key_find(hook->process, &key, where->members, &found)) {
+		members = found_current(hook->process, &found) & where->members;
+		if (!members)
+			return 0;
 		ttm_lane_begin(hook->lane);
 		if (words_are_same_kernel(&found.words, &words)) {
 			dispatch_commit(hook,
@@ -1067,6 +1123,43 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 			return 0;
 	}
 	return 0;
+}
+
+/*
+ * Other threads may have loaded the kernel at the same time, on places that overlap. Each
+ * inserts its own and then looks for others: of two, the one in the higher slot stays on
+ * the devices that they share.
+ */
+TTM_COLD void ttm_kernel_settle(
+	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel)
+{
+	const struct ttm_hook hook = ttm_hook_of(seat);
+	struct ttm_process *process = hook.process;
+	uint64_t members, left, now = ttm_clock_now();
+	struct ttm_key own_key, key;
+	struct ttm_overlap overlap;
+	struct found own, other;
+	unsigned place;
+
+	ttm_key_set(&own_key, process, where.place, TTMEM_FIGURE_KERNEL, 0,
+		kernel);
+	ttm_overlap_start(&overlap, where.members, where.place);
+	while ((place = ttm_overlap_next(process, &overlap))) {
+		if (!key_find(process, &own_key, where.members, &own))
+			return;
+		members = found_current(process, &own);
+		ttm_key_set(&key, process, place, TTMEM_FIGURE_KERNEL, 0,
+			kernel);
+		if (!members || !key_find(process, &key, members, &other))
+			continue;
+		members &= found_current(process, &other);
+		if (!members)
+			continue;
+		ttm_lane_begin(hook.lane);
+		if (!found_leave(&hook, own.slot < other.slot ? &own : &other,
+			    members, TTM_FLAG_REPLACED, now, &left))
+			ttm_noop_commit(&hook);
+	}
 }
 
 TTM_SLOW void ttm_kernel_load_slow(
@@ -1094,4 +1187,6 @@ TTM_SLOW void ttm_kernel_load_slow(
 		where.place = ttm_place_of(hook.process, members, false);
 	}
 	ttm_insert_slow(seat, where, object);
+	if (where.place)
+		ttm_kernel_settle(seat, where, object.id);
 }

@@ -299,6 +299,30 @@ static void test_kernel_of_another_mesh_is_loaded_once_per_device(void)
 	test_anomalies_are(NONE);
 }
 
+static void test_kernel_is_loaded_again_where_it_is_orphaned(void)
+{
+	uint32_t members[] = { 0, 1 };
+	uint32_t pair = ttmem_mesh_open(members, 2);
+	struct segment *segment;
+
+	ttmem_kernel_load(pair, 1, TTMEM_KERNEL_APPLICATION, 5, 10, 0);
+	ttmem_device_close(0);
+	ttmem_kernel_load(pair, 1, TTMEM_KERNEL_APPLICATION, 5, 10, 0);
+	test_live_is(0, TTMEM_FIGURE_KERNEL, 1, 50);
+	test_live_is(1, TTMEM_FIGURE_KERNEL, 1, 50);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(0,
+		segment->devices[segment_entry(segment, 0)].dispatches[0]);
+	TEST_ASSERT_EQUAL_UINT64(1,
+		segment->devices[segment_entry(segment, 1)].dispatches[0]);
+	segment_unref(&segment);
+	ttmem_program_destroy(pair, 1);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(0, segment->objects_len);
+	segment_unref(&segment);
+	test_usage_is_nothing(pair);
+}
+
 static void test_closing_one_member_orphans_the_part_on_it(void)
 {
 	uint32_t members[] = { 0, 1, 2 };
@@ -347,6 +371,20 @@ static void test_close_of_a_mesh_is_one_number_and_one_record(void)
 	test_usage_is_nothing(mesh);
 }
 
+/* When no place is left for what stays of it. */
+static void kernel_is_whole_or_gone(uint32_t mesh)
+{
+	uint32_t members[] = { 1, 3, 5, 7, 9, 11, 12, 13 };
+	uint32_t part = ttmem_mesh_open(members, 8);
+
+	ttmem_kernel_load(mesh, 1, TTMEM_KERNEL_APPLICATION, 1, 1, 0);
+	ttmem_program_destroy(part, 1);
+	ttmem_kernel_unload(part, 1);
+	test_live_is(mesh, TTMEM_FIGURE_KERNEL, 16, 16);
+	ttmem_program_destroy(mesh, 1);
+	test_live_is(mesh, TTMEM_FIGURE_KERNEL, 0, 0);
+}
+
 /* 16,383 places: shrinks may use half of them, then the part stays and is a loss. */
 static void test_parts_that_find_no_place_stay(void)
 {
@@ -366,6 +404,8 @@ static void test_parts_that_find_no_place_stay(void)
 	}
 	losses = test_losses(TTMEM_LOSS_NO_PLACE);
 	TEST_ASSERT_TRUE(losses > 0);
+	kernel_is_whole_or_gone(mesh);
+	losses += 2;
 	segment = test_segment_at_rest();
 	TEST_ASSERT_TRUE(segment->places_count <= 16384 / 2 + 64);
 	TEST_ASSERT_EQUAL_UINT64(1 << 14, segment->objects_len);
@@ -476,6 +516,7 @@ int main(void)
 	RUN_TEST(test_free_through_another_mesh_takes_the_common_part);
 	RUN_TEST(test_one_id_on_two_meshes_is_two_objects);
 	RUN_TEST(test_kernel_of_another_mesh_is_loaded_once_per_device);
+	RUN_TEST(test_kernel_is_loaded_again_where_it_is_orphaned);
 	RUN_TEST(test_closing_one_member_orphans_the_part_on_it);
 	RUN_TEST(test_close_of_a_mesh_is_one_number_and_one_record);
 	RUN_TEST(test_parts_that_find_no_place_stay);
