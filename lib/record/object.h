@@ -601,26 +601,21 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
 		hook->lane->kernels_are_new = true;
-<<<<<<< HEAD
 		if (TTM_UNLIKELY(!ttm_place_is_alone(
-			    hook->process, where->place)))
-			ttm_kernel_load_slow(
-				hook->seat, *where, object_copy(object));
-		else if (TTM_UNLIKELY(entry_is_elsewhere(hook, way)))
-			ttm_insert_careful(hook->seat, *where,
-				object_copy(object), ttm_clock_now());
-		else
-			insert_boldly(hook, where, object, way);
-=======
-		if (!ttm_place_is_alone(hook->process, where->place)) {
+			    hook->process, where->place))) {
 			ttm_kernel_load_slow(
 				hook->seat, *where, object_copy(object));
 			return;
 		}
-		insert_boldly(hook, where, object, way);
-		if (!ttm_place_is_alone(hook->process, where->place))
+		if (TTM_UNLIKELY(entry_is_elsewhere(hook, way)))
+			ttm_insert_careful(hook->seat, *where,
+				object_copy(object), ttm_clock_now());
+		else
+			insert_boldly(hook, where, object, way);
+		/* Another thread may have loaded it meanwhile. */
+		if (TTM_UNLIKELY(!ttm_place_is_alone(
+			    hook->process, where->place)))
 			ttm_kernel_settle(hook->seat, *where, object->id);
->>>>>>> places-tests
 		return;
 	}
 	if (is_new) {
