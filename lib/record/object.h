@@ -601,7 +601,8 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
 		hook->lane->kernels_are_new = true;
-		if (!ttm_place_is_alone(hook->process, where->place)) {
+		if (TTM_UNLIKELY(!ttm_place_is_alone(
+			    hook->process, where->place))) {
 			ttm_kernel_load_slow(
 				hook->seat, *where, object_copy(object));
 			return;
@@ -611,7 +612,9 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 				object_copy(object), ttm_clock_now());
 		else
 			insert_boldly(hook, where, object, way);
-		if (!ttm_place_is_alone(hook->process, where->place))
+		/* Another thread may have loaded it meanwhile. */
+		if (TTM_UNLIKELY(!ttm_place_is_alone(
+			    hook->process, where->place)))
 			ttm_kernel_settle(hook->seat, *where, object->id);
 		return;
 	}
