@@ -688,29 +688,16 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
  */
 static bool may_end(const struct insertion *in, const struct found *rival)
 {
-<<<<<<< HEAD
-	const uint64_t *w = ttm_slot_at(in->hook.process, in->mine.slot)->w;
-	const uint64_t *mine = in->mine.words.w;
-=======
 	struct found mine = in->mine;
->>>>>>> places-tests
 
 	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. Not w0,
 	 * which changes when a part of the object is freed. */
 	ttm_fence_acquire();
-<<<<<<< HEAD
-	if (TTM_W0_STATE(ttm_load(&w[0])) == TTM_SLOT_LIVE &&
-		ttm_load(&w[1]) == mine[1] && ttm_load(&w[6]) == mine[6])
+	if (found_renew(in->hook.process, &mine))
 		return true;
 	return in->before.slot == rival->slot &&
 		in->before.w1 == rival->words.w[1] &&
 		in->before.w6 == rival->words.w[6];
-=======
-	/* Still there on fewer devices is there, too. */
-	return found_renew(in->hook.process, &mine) ||
-		(in->before_w0 == rival->words.w[0] &&
-			in->before_slot == rival->slot);
->>>>>>> places-tests
 }
 
 /*
@@ -744,13 +731,9 @@ static void insertion_superseded(
 	}
 	/* The later one took ours over, or a part of ours was freed. */
 	alloc_count_commit(in);
-<<<<<<< HEAD
 	if (found_renew(in->hook.process, &in->mine))
 		found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
 			ttm_clock_now());
-=======
-	found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED, ttm_clock_now());
->>>>>>> places-tests
 }
 
 /* One operation with two records: an object goes, ours comes. */
@@ -903,24 +886,6 @@ static void insert_careful(struct insertion *in)
 		insertion_settle(in);
 }
 
-/*
- * Another thread freed our object, or a part of it: what is left of it makes room for the
- * object as a whole, as if it had come after that free.
- */
-static void insertion_repeat(struct insertion *in)
-{
-	uint64_t left;
-
-	ttm_lane_begin(in->hook.lane);
-	if (!found_renew(in->hook.process, &in->mine) ||
-		!found_leave(&in->hook, &in->mine, UINT64_MAX, 0,
-			ttm_clock_now(), &left)) {
-		ttm_noop_commit(&in->hook);
-		return;
-	}
-	insert_careful(in);
-}
-
 /* After it was inserted without a look. */
 static void insertion_check(struct insertion *in)
 {
@@ -928,23 +893,12 @@ static void insertion_check(struct insertion *in)
 	struct found rival;
 
 	ttm_search_key(&search, in->hook.process, &in->key);
-<<<<<<< HEAD
 	if (!rival_next(in, &search, &rival))
 		alloc_count_commit(in);
 	else if (insertion_withdraw(in))
 		insert_careful(in);
 	else
 		insertion_settle(in);
-=======
-	if (!rival_next(in, &search, &rival)) {
-		alloc_count_commit(in);
-	} else if (insertion_withdraw(in)) {
-		insert_careful(in);
-	} else {
-		alloc_count_commit(in);
-		insertion_repeat(in);
-	}
->>>>>>> places-tests
 }
 
 /* False if there is no room to count it. */
