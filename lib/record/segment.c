@@ -222,6 +222,10 @@ void ttm_segment_discard(struct ttm_process *process)
 	if (process->header)
 		munmap(process->header, TTM_EXTENTS_OFF);
 	process->header = NULL;
+	/* The next try has another file. */
+	process->tables_ready[0] = 0;
+	process->tables_ready[1] = 0;
+	process->growth_blocked_ns = 0;
 	if (process->fd != TTM_NO_DESCRIPTOR)
 		close((int)process->fd);
 	process->fd = TTM_NO_DESCRIPTOR;
