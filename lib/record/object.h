@@ -157,7 +157,7 @@ static TTM_INLINE void way_set(struct ttm_way *ret_way,
 	const struct ttm_process *process, unsigned place, unsigned figure,
 	uint64_t program, uint64_t id)
 {
-	ttm_key_set(&ret_way->key, process, place, figure, program, id);
+	ttm_key_set(&ret_way->key, place, figure, program, id);
 	ret_way->level = ttm_level_newest(process);
 	ret_way->bucket = ttm_level_bucket(
 		ret_way->level, ret_way->key.bucket_hash);
@@ -212,7 +212,8 @@ static TTM_INLINE bool key_point(struct ttm_process *process,
 /*
  * Whether that leads to an object with this key that is whole (on all devices of its
  * place) and younger than any close. False is inconclusive. The slot's words are of one
- * object only if w0 is still the same afterwards.
+ * object only if w0 is still the same afterwards. The place of allocation needs no look:
+ * with the same id it has another tag.
  */
 static TTM_INLINE bool key_glance(
 	const struct ttm_key *key, uint64_t closes, struct ttm_seen *seen)
@@ -228,7 +229,6 @@ static TTM_INLINE bool key_glance(
 		TTM_W1_STAMP(seen->w1) == (uint16_t)closes &&
 		figure_is(TTM_W1_FIGURE(seen->w1), key) &&
 		ttm_load(&w[2]) == key->id &&
-		TTM_W4_PLACE(ttm_load(&w[4])) == key->place &&
 		(!key->program_mask || ttm_load(&w[5]) == key->program) &&
 		entry_stands(seen->entry_at, seen->entry));
 }

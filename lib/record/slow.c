@@ -305,7 +305,7 @@ static uint64_t key_leave(const struct ttm_hook *hook, unsigned place,
 	struct ttm_key key;
 	uint64_t left;
 
-	ttm_key_set(&key, hook->process, place, figure, program, id);
+	ttm_key_set(&key, place, figure, program, id);
 	while (key_find(hook->process, &key, members, &found)) {
 		ttm_lane_begin(hook->lane);
 		if (found_leave(hook, &found, members, 0, now, &left))
@@ -360,7 +360,7 @@ static unsigned buffer_kind(
 	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
 		ttm_overlap_start(&overlap, members, 0);
 		while ((place = ttm_overlap_next(process, &overlap))) {
-			ttm_key_set(&key, process, place, kind, 0, id);
+			ttm_key_set(&key, place, kind, 0, id);
 			if (!key_find(process, &key, members, &found))
 				continue;
 			if (found_is_current(process, &found))
@@ -448,7 +448,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 {
 	uint64_t has = ttm_place_members(hook->process, place), line;
 	uint64_t closes = ttm_closes(hook->process);
-	unsigned part = hook->process->places[place].part;
+	unsigned part = ttm_part(place);
 	struct ttm_search search;
 	struct ttm_seen seen;
 	struct found found;
@@ -481,11 +481,23 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t kernel, uint64_t now)
 {
+	uint64_t has = ttm_place_members(hook->process, place);
+	uint64_t closes = ttm_closes(hook->process);
 	struct ttm_search search;
+	struct ttm_seen seen;
 	struct found found;
 	struct ttm_way way;
 
 	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
+	/* The usual kernel: whole, and with all its devices to go. */
+	if ((has & ~members) == 0 &&
+		key_point(hook->process, way.bucket, &way.key, &seen) &&
+		key_glance(&way.key, closes, &seen)) {
+		ttm_lane_begin(hook->lane);
+		if (!seen_end(hook, has, TTMEM_FIGURE_KERNEL, closes, kernel,
+			    now, &seen))
+			ttm_noop_commit(hook);
+	}
 	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
 		return;
 	/* Each once: without a place for what stays, a part cannot leave. */
@@ -521,7 +533,7 @@ static bool found_locate(struct ttm_process *process, struct found *found)
 	struct ttm_search search;
 	struct ttm_key key;
 
-	ttm_key_set(&key, process, TTM_W4_PLACE(words.w[4]), TTMEM_FIGURE_CB,
+	ttm_key_set(&key, TTM_W4_PLACE(words.w[4]), TTMEM_FIGURE_CB,
 		words.w[5], words.w[2]);
 	ttm_search_key(&search, process, &key);
 	while (found_next(process, &search, &key, TTM_SLOT_NONE, found))
@@ -909,7 +921,7 @@ static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(&in->key, in->hook.process, where->place, object->figure,
+	ttm_key_set(&in->key, where->place, object->figure,
 		object->w5, object->id);
 	words_fill(&in->mine.words, seat, object, where->place,
 		ttm_closes(in->hook.process));
@@ -987,7 +999,7 @@ static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(&in->key, in->hook.process, where->place,
+	ttm_key_set(&in->key, where->place,
 		TTM_W1_FIGURE(words->w[1]), words->w[5], words->w[2]);
 	in->mine.entry_at = entry_at;
 	in->mine.slot = TTM_W1_SLOT(words->w[1]);
@@ -1059,7 +1071,7 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 	struct found found;
 	struct ttm_key key;
 
-	ttm_key_set(&key, hook->process, place, object->figure, 0, object->id);
+	ttm_key_set(&key, place, object->figure, 0, object->id);
 	words_fill(&words, hook->seat, object, place, 0);
 	while (key_find(hook->process, &key, where->members, &found)) {
 		members = found_current(hook->process, &found) & where->members;
@@ -1095,14 +1107,14 @@ TTM_COLD void ttm_kernel_settle(
 	struct found own, other;
 	unsigned place;
 
-	ttm_key_set(&own_key, process, where.place, TTMEM_FIGURE_KERNEL, 0,
+	ttm_key_set(&own_key, where.place, TTMEM_FIGURE_KERNEL, 0,
 		kernel);
 	ttm_overlap_start(&overlap, where.members, where.place);
 	while ((place = ttm_overlap_next(process, &overlap))) {
 		if (!key_find(process, &own_key, where.members, &own))
 			return;
 		members = found_current(process, &own);
-		ttm_key_set(&key, process, place, TTMEM_FIGURE_KERNEL, 0,
+		ttm_key_set(&key, place, TTMEM_FIGURE_KERNEL, 0,
 			kernel);
 		if (!members || !key_find(process, &key, members, &other))
 			continue;
