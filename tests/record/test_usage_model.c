@@ -102,8 +102,8 @@ static void event_alloc(uint32_t device)
 	if (chance(2))
 		ttmem_alloc(device, (enum ttmem_kind)kind, id, step, size);
 	else
-		call_buffer_alloc(device, (enum ttmem_kind)kind, id, step,
-			size, size + 31);
+		call_buffer_alloc(device, (enum ttmem_kind)kind, id, step, size,
+			size + 31);
 	FOR_EACH_MEANT(device, d)
 	if (model_put(entry_of(d), &entry_of(d)->buffers[kind][id], kind, size,
 		    0, size))
