@@ -89,8 +89,8 @@ static uint32_t words_allocated(
 }
 
 /* Of these devices, those that were closed since. */
-static uint64_t members_orphaned(const struct ttm_process *process,
-	uint64_t members, uint32_t allocated)
+static uint64_t members_orphaned(
+	const struct ttm_process *process, uint64_t members, uint32_t allocated)
 {
 	uint64_t orphaned = 0, rest = members;
 	unsigned entry;
@@ -123,8 +123,8 @@ static bool found_is_current(
 }
 
 /*
- * The object with this key that has a part on `members`: a current one if there is one,
- * else an orphan. Current objects with one key are the same object to the caller.
+ * The object with this key that has a part on `members`: one that is not orphaned there
+ * if there is one. Current objects with one key are the same object to the caller.
  */
 static bool key_find(struct ttm_process *process, const struct ttm_key *key,
 	uint64_t members, struct found *ret_found)
@@ -138,7 +138,7 @@ static bool key_find(struct ttm_process *process, const struct ttm_key *key,
 		if (!(found_members(process, &found) & members))
 			continue;
 		*ret_found = found;
-		if (found_is_current(process, &found))
+		if (found_current(process, &found) & members)
 			return true;
 		is_orphan = true;
 	}
@@ -170,8 +170,7 @@ static bool found_renew(struct ttm_process *process, struct found *found)
 /* As seen_free(), whatever devices the object is still on. */
 static bool found_free(struct ttm_process *process, struct found *found)
 {
-	while (!slot_free(ttm_slot_at(process, found->slot),
-		found->words.w[0]))
+	while (!slot_free(ttm_slot_at(process, found->slot), found->words.w[0]))
 		if (!found_renew(process, found))
 			return false;
 	ttm_index_clear(found->entry_at);
@@ -208,8 +207,8 @@ static void found_recycle(
 }
 
 /* The record of a free that was won and counted; then the slot may be used again. */
-static void found_commit(const struct ttm_hook *hook,
-	const struct found *found, unsigned flags, uint64_t now)
+static void found_commit(const struct ttm_hook *hook, const struct found *found,
+	unsigned flags, uint64_t now)
 {
 	free_write(ttm_lane_record(hook->lane, 0), flags, now, &found->words);
 	ttm_lane_end(hook->lane, 1);
@@ -294,43 +293,69 @@ static bool blocks_or_loss(const struct ttm_hook *hook,
 }
 
 /*
- * Frees the part on `members` of the object that was allocated on `place` with this key.
- * Returns the devices it left; 0: there is none.
+ * Frees the part on `members` of the object that was allocated on `place` with this key:
+ * the part that is not orphaned, or all of it (`late`). Returns the devices it left; 0:
+ * there is none.
  */
-static uint64_t key_leave(const struct ttm_hook *hook, unsigned place,
-	unsigned figure, uint64_t program, uint64_t id, uint64_t members,
-	uint64_t now)
+static uint64_t key_leave(const struct ttm_hook *hook,
+	const struct ttm_key *key, uint64_t members, bool late, uint64_t now)
 {
 	struct found found;
-	struct ttm_key key;
-	uint64_t left;
+	uint64_t part, left;
 
-	ttm_key_set(&key, place, figure, program, id);
-	while (key_find(hook->process, &key, members, &found)) {
+	while (key_find(hook->process, key, members, &found)) {
+		part = members;
+		if (!late)
+			part &= found_current(hook->process, &found);
+		if (!part)
+			return 0;
 		ttm_lane_begin(hook->lane);
-		if (found_leave(hook, &found, members, 0, now, &left))
+		if (found_leave(hook, &found, part, 0, now, &left))
 			return left;
 	}
 	return 0;
 }
 
-/* Frees what has the key on these devices; returns those that have no such object. */
+/* The same for all places, the caller's first, with a key on none; returns the devices without an object. */
+static uint64_t key_leave_places(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_key *key, bool late,
+	uint64_t now)
+{
+	struct ttm_key on_place;
+	uint64_t members = where->members;
+	struct ttm_overlap overlap;
+	unsigned place = where->place;
+
+	ttm_overlap_start(&overlap, members, place);
+	if (!place)
+		place = ttm_overlap_next(hook->process, &overlap);
+	for (; members && place;
+		place = ttm_overlap_next(hook->process, &overlap)) {
+		on_place = *key;
+		ttm_key_on(&on_place, hook->process, place);
+		members &= ~key_leave(hook, &on_place, members, late, now);
+	}
+	return members;
+}
+
+/*
+ * Frees what has the key on these devices, on each of them an orphan only if nothing else
+ * is there; returns those that have no such object.
+ */
 static uint64_t key_remove(const struct ttm_hook *hook,
 	const struct ttm_where *where, unsigned figure, uint64_t program,
 	uint64_t id)
 {
-	uint64_t members = where->members, now = ttm_clock_now();
-	struct ttm_overlap overlap;
-	unsigned place;
+	uint64_t now = ttm_clock_now();
+	struct ttm_where rest = *where;
+	struct ttm_key key;
 
-	if (where->place)
-		members &= ~key_leave(hook, where->place, figure, program, id,
-			members, now);
-	ttm_overlap_start(&overlap, where->members, where->place);
-	while (members && (place = ttm_overlap_next(hook->process, &overlap)))
-		members &= ~key_leave(
-			hook, place, figure, program, id, members, now);
-	return members;
+	ttm_key_begin(&key, figure, program, id);
+	rest.members = key_leave_places(hook, &rest, &key, false, now);
+	/* Another thread may have closed a device meanwhile. */
+	if (rest.members && ttm_closes(hook->process))
+		rest.members = key_leave_places(hook, &rest, &key, true, now);
+	return rest.members;
 }
 
 TTM_COLD void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
@@ -363,7 +388,7 @@ static unsigned buffer_kind(
 			ttm_key_set(&key, place, kind, 0, id);
 			if (!key_find(process, &key, members, &found))
 				continue;
-			if (found_is_current(process, &found))
+			if (found_current(process, &found) & members)
 				return kind;
 			if (!is_orphan)
 				kind_found = kind;
@@ -467,8 +492,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 			found.slot = ttm_entry_slot(seen.entry);
 			if (slot_copy(ttm_slot_at(hook->process, found.slot),
 				    &found.words) &&
-				words_are_cb_of(
-					&found.words, place, program) &&
+				words_are_cb_of(&found.words, place, program) &&
 				entry_stands(found.entry_at, found.entry))
 				part_leave(hook, &found, members, now);
 		}
@@ -502,8 +526,8 @@ static void kernel_end(const struct ttm_hook *hook, unsigned place,
 		return;
 	/* Each once: without a place for what stays, a part cannot leave. */
 	ttm_search_key(&search, hook->process, &way.key);
-	while (found_next(hook->process, &search, &way.key, TTM_SLOT_NONE,
-		&found))
+	while (found_next(
+		hook->process, &search, &way.key, TTM_SLOT_NONE, &found))
 		part_leave(hook, &found, members, now);
 }
 
@@ -684,8 +708,7 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
 {
 	struct ttm_process *process = in->hook.process;
 
-	while (found_next(
-		process, search, &in->key, in->mine.slot, ret_found))
+	while (found_next(process, search, &in->key, in->mine.slot, ret_found))
 		if (found_is_current(process, &in->mine) &&
 			found_is_current(process, ret_found))
 			return true;
@@ -722,8 +745,7 @@ static bool insertion_withdraw(struct insertion *in)
 		    in->mine.words.w[0]))
 		return false;
 	ttm_index_clear(in->mine.entry_at);
-	found_commit(&in->hook, &in->mine, TTM_FLAG_UNCOUNTED,
-		ttm_clock_now());
+	found_commit(&in->hook, &in->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
 	return true;
 }
 
@@ -954,8 +976,8 @@ static void insert_on_each(struct ttm_seat *seat, struct ttm_where where,
 	uint64_t members = where.members;
 	struct ttm_where one;
 
-	if (!blocks_or_loss(&hook, &where, object->figure, object->id,
-		    object->bytes))
+	if (!blocks_or_loss(
+		    &hook, &where, object->figure, object->id, object->bytes))
 		return;
 	if (!ttm_supply_reserve(hook.process, hook.lane,
 		    (uint32_t)__builtin_popcountll(members))) {
@@ -1107,15 +1129,13 @@ TTM_COLD void ttm_kernel_settle(
 	struct found own, other;
 	unsigned place;
 
-	ttm_key_set(&own_key, where.place, TTMEM_FIGURE_KERNEL, 0,
-		kernel);
+	ttm_key_set(&own_key, where.place, TTMEM_FIGURE_KERNEL, 0, kernel);
 	ttm_overlap_start(&overlap, where.members, where.place);
 	while ((place = ttm_overlap_next(process, &overlap))) {
 		if (!key_find(process, &own_key, where.members, &own))
 			return;
 		members = found_current(process, &own);
-		ttm_key_set(&key, place, TTMEM_FIGURE_KERNEL, 0,
-			kernel);
+		ttm_key_set(&key, place, TTMEM_FIGURE_KERNEL, 0, kernel);
 		if (!members || !key_find(process, &key, members, &other))
 			continue;
 		members &= found_current(process, &other);
