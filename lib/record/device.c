@@ -280,10 +280,11 @@ static void close_finish(struct ttm_process *process, uint64_t closing)
 	uint64_t members = ttm_place_members(process, CLOSING_PLACE(closing));
 	uint64_t *closes = &process->header->live.closes, seen;
 
-	while (members)
+	while (members) {
 		epoch_move(&process->devices[ttm_mask_take(&members)],
 			CLOSING_NUMBER(closing));
-	TTM_TESTPOINT("epochs moved");
+		TTM_TESTPOINT("epoch moved");
+	}
 	seen = ttm_load(closes); /* relaxed: the CAS decides */
 	/* pairs(closes): full, with ttm_closes */
 	if ((uint32_t)(seen + 1) == CLOSING_NUMBER(closing))

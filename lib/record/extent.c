@@ -79,8 +79,7 @@ bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
 			continue;
 		ttm_hold(&hold);
 		fd = segment_fd(process);
-		done = fd >= 0 && !ttm_growth_is_blocked(process) &&
-			ttm_range_allocate(fd, page * PAGE, PAGE) == 0;
+		done = fd >= 0 && ttm_range_allocate(fd, page * PAGE, PAGE) == 0;
 		if (done)
 			do
 				seen = ttm_load(word); /* relaxed: the CAS */

@@ -352,8 +352,8 @@ static void item_shrink(int directory, const struct item *item)
 
 	if (fd < 0)
 		return;
-	/* It is there; only whether a limit is in the way. */
-	if (ttm_range_allocate(fd, 0, TTM_EXTENTS_OFF) == 0)
+	/* The words of the directory have memory; a limit may be in the way. */
+	if (ttm_range_check(TTM_EXTENTS_OFF) == 0)
 		history_give_back(fd);
 	close(fd);
 }

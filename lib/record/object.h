@@ -267,6 +267,7 @@ static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
 		era = ttm_device_era(device);
 		ttm_account_alloc(device, hook->lane->blocks[entry], figure,
 			era, bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
+		TTM_TESTPOINT("member counted");
 	} while (members);
 	TTM_TESTPOINT("alloc counted");
 }
@@ -284,6 +285,7 @@ static TTM_INLINE void members_free(const struct ttm_hook *hook,
 		era = ttm_device_era(device);
 		ttm_account_free(device, hook->lane->blocks[entry], figure, era,
 			bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
+		TTM_TESTPOINT("member counted");
 	} while (members);
 	TTM_TESTPOINT("free counted");
 }
@@ -303,6 +305,7 @@ static TTM_INLINE void members_replace(const struct ttm_hook *hook,
 		ttm_account_replace(device, hook->lane->blocks[entry], figure,
 			era, bytes_freed, bytes,
 			TTM_UNLIKELY(era_is_newer(era, allocated)));
+		TTM_TESTPOINT("member counted");
 	} while (members);
 	TTM_TESTPOINT("replacement counted");
 }
@@ -601,8 +604,7 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
 		hook->lane->kernels_are_new = true;
-		if (TTM_UNLIKELY(!ttm_place_is_alone(
-			    hook->process, where->place))) {
+		if (!ttm_place_is_alone(hook->process, where->place)) {
 			ttm_kernel_load_slow(
 				hook->seat, *where, object_copy(object));
 			return;
@@ -612,9 +614,7 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 				object_copy(object), ttm_clock_now());
 		else
 			insert_boldly(hook, where, object, way);
-		/* Another thread may have loaded it meanwhile. */
-		if (TTM_UNLIKELY(!ttm_place_is_alone(
-			    hook->process, where->place)))
+		if (!ttm_place_is_alone(hook->process, where->place))
 			ttm_kernel_settle(hook->seat, *where, object->id);
 		return;
 	}

@@ -110,8 +110,12 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 	if (!base)
 		return -ENOMEM;
 	segment_places_set(process, base);
-	/* Header and directory now, the other tables page by page. */
-	if (!ttm_table_prepare(process, 0, TTM_DIRECTORY_OFF + 1))
+	/* What a process with a thread and four devices needs; the rest of the
+	 * tables gets memory page by page. */
+	if (!ttm_table_prepare(process, 0, TTM_DIRECTORY_OFF + 1) ||
+		!ttm_table_prepare(process, TTM_LANES_OFF, 1) ||
+		!ttm_table_prepare(process, TTM_DEVICES_OFF, 1) ||
+		!ttm_table_prepare(process, TTM_PLACES_OFF, 1))
 		return -ENOSPC;
 	ttm_header_fill(process->header, extents_max(max_bytes));
 	final_name(process);

@@ -231,7 +231,7 @@ static void test_any_amount_of_memory(void)
 
 	if (HOST_SANITIZED)
 		TEST_IGNORE_MESSAGE("a sanitizer needs more memory");
-	for (amount = 0; amount <= 0x1000000; amount += 0x20000) {
+	for (amount = 0; amount <= 0x1800000; amount += 0x20000) {
 		host_run(&limited);
 		states[host_report->status.state]++;
 		if (host_report->status.state == TTMEM_STATE_UNTRACKED)

@@ -26,7 +26,8 @@ enum scenario_flag {
 	ENDS = 2,      /* there may be no file any more */
 	IN_THREAD = 4, /* the hook is a new thread's first */
 	EXITS = 8,     /* does not return */
-	UNTOUCHED = 16 /* may come by no place at all */
+	UNTOUCHED = 16, /* may come by no place at all */
+	MESH = 32       /* a hook on a mesh */
 };
 
 struct scenario {
@@ -39,9 +40,6 @@ struct scenario {
 /* Another one in each round. */
 static enum ttmem_kind kind_now;
 static enum ttmem_kernel_type type_now;
-
-static uint32_t pair;   /* a mesh */
-static uint32_t triple; /* another, opened by prepare_mesh, too */
 
 static void open_chip(uint32_t device, uint64_t chip)
 {
@@ -57,6 +55,8 @@ static void open_chip(uint32_t device, uint64_t chip)
 static void prepare_nothing(void)
 {
 }
+
+#include "record/kill_meshes.h"
 
 /* -- buffers ------------------------------------------------------------------ */
 
@@ -241,82 +241,6 @@ static void act_unopened_device(void)
 	ttmem_alloc(5, TTMEM_DRAM, ID, 0, 100);
 }
 
-/* -- meshes ------------------------------------------------------------------- */
-
-static void prepare_mesh(void)
-{
-	uint32_t members[] = { 0, 1, 7 };
-
-	pair = ttmem_mesh_open(members, 2);
-	triple = ttmem_mesh_open(members, 3);
-	ttmem_alloc(pair, TTMEM_L1, ID, 0, 50);
-	ttmem_cb_alloc(pair, ID, 1, 0, 10, 10, 0);
-	ttmem_kernel_load(pair, ID, TTMEM_KERNEL_APPLICATION, 5, 5, 0);
-}
-
-static void act_mesh_open(void)
-{
-	uint32_t members[] = { 10, 11 };
-
-	ttmem_mesh_open(members, 2);
-}
-
-static void act_mesh_open_empty(void)
-{
-	ttmem_mesh_open(NULL, 0);
-}
-
-static void act_mesh_close(void)
-{
-	ttmem_mesh_close(pair);
-	ttmem_alloc(pair, TTMEM_L1, ID + 1, 0, 50); /* a bad device now */
-}
-
-static void act_mesh_alloc(void)
-{
-	ttmem_alloc(triple, TTMEM_DRAM, ID, 0, BIG);
-}
-
-static void act_mesh_replace(void)
-{
-	ttmem_alloc(pair, TTMEM_L1, ID, 0, 60);
-}
-
-static void act_mesh_free(void)
-{
-	ttmem_free(pair, TTMEM_L1, ID);
-}
-
-static void act_mesh_cb_replace(void)
-{
-	ttmem_cb_alloc(pair, ID, 1, 0, 20, 10, 0);
-}
-
-static void act_mesh_kernel_again(void)
-{
-	ttmem_kernel_load(pair, ID, TTMEM_KERNEL_APPLICATION, 5, 5, 0);
-}
-
-static void act_mesh_destroy(void)
-{
-	ttmem_program_destroy(pair, ID);
-}
-
-static void act_mesh_free_all(void)
-{
-	ttmem_cb_free_all(triple);
-}
-
-static void act_mesh_devices_close(void)
-{
-	ttmem_device_close(triple);
-}
-
-static void act_mesh_failed(void)
-{
-	call_alloc_failed(triple, TTMEM_L1, 10, 5);
-}
-
 /* -- context ------------------------------------------------------------------ */
 
 static void prepare_scope(void)
@@ -349,6 +273,13 @@ static void act_scope_pop(void)
 static void act_failed(void)
 {
 	call_alloc_failed(0, TTMEM_L1, 10, TTMEM_UNKNOWN);
+}
+
+static void act_core_set(void)
+{
+	static const struct ttmem_core_range range = { 0, 0, 3, 3 };
+
+	ttmem_cb_alloc(0, ID, 3, 0, 10, ttmem_core_set(&range, 1), 0);
 }
 
 static void act_mark(void)
@@ -471,24 +402,14 @@ static const struct scenario scenarios[] = {
 	{ "alloc after a peak reset", prepare_reset_peak, act_device_alloc, 0 },
 	{ "alloc on an unopened device", prepare_nothing, act_unopened_device,
 		0 },
-	{ "mesh open", prepare_nothing, act_mesh_open, 0 },
-	{ "mesh open empty", prepare_nothing, act_mesh_open_empty, 0 },
-	{ "mesh close", prepare_mesh, act_mesh_close, 0 },
-	{ "mesh alloc", prepare_mesh, act_mesh_alloc, 0 },
-	{ "mesh replace", prepare_mesh, act_mesh_replace, 0 },
-	{ "mesh free", prepare_mesh, act_mesh_free, 0 },
-	{ "mesh cb replace", prepare_mesh, act_mesh_cb_replace, 0 },
-	{ "mesh kernel dispatched", prepare_mesh, act_mesh_kernel_again, 0 },
-	{ "mesh program destroy", prepare_mesh, act_mesh_destroy, 0 },
-	{ "mesh cb free all", prepare_mesh, act_mesh_free_all, 0 },
-	{ "mesh devices close", prepare_mesh, act_mesh_devices_close, 0 },
-	{ "mesh alloc failed", prepare_mesh, act_mesh_failed, 0 },
+	MESH_SCENARIOS
 	{ "scope push", prepare_scope, act_scope_push, 0 },
 	{ "scope push of bad flags", prepare_scope, act_scope_push_bad, 0 },
 	{ "alloc in a scope", prepare_scope, act_scope_alloc, 0 },
 	{ "scope pop", prepare_scope, act_scope_pop, UNTOUCHED },
 	{ "scope pop without push", prepare_nothing, act_scope_pop, 0 },
 	{ "alloc failed", prepare_nothing, act_failed, 0 },
+	{ "core set", prepare_nothing, act_core_set, 0 },
 	{ "mark", prepare_nothing, act_mark, 0 },
 	{ "usage, status, peak reset", prepare_device, act_usage, UNTOUCHED },
 	{ "start", prepare_nothing, act_start, STARTS },

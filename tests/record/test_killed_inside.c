@@ -25,6 +25,7 @@
 #include <unity.h>
 
 #include "faults/killed.h"
+#include "record/kill_lefts.h"
 #include "record/kill_scenarios.h"
 
 void ttm_testpoint(const char *label);
@@ -33,6 +34,7 @@ enum {
 	ROUNDS = 20,
 	POINTS_MAX = 128,
 	LABELS_MAX = 128,
+	MESH_KILLS = 1000,
 };
 
 /* How the rounds differ. The crowd is what is live already. */
@@ -75,6 +77,7 @@ struct progress {
 	const char *labels[POINTS_MAX]; /* the same address in both */
 	bool ready;                     /* there must be a file from now on */
 	uint64_t before, after;         /* live objects */
+	struct lefts lefts_before, lefts_after; /* on meshes */
 };
 
 static struct progress *progress;
@@ -119,7 +122,7 @@ void ttm_testpoint(const char *label)
 
 /* -- what the child does ------------------------------------------------------ */
 
-static uint64_t live_objects(void)
+static uint64_t live_objects(struct lefts *ret_lefts)
 {
 	struct ttmem_status status = { .size = sizeof(status) };
 	struct segment *segment = NULL;
@@ -135,6 +138,7 @@ static uint64_t live_objects(void)
 		_exit(1);
 	}
 	live = segment->objects_len;
+	lefts_take(ret_lefts, segment);
 	segment_unref(&segment);
 	return live;
 }
@@ -202,7 +206,8 @@ static void child_main(
 		scenario->prepare();
 		progress->ready = true;
 		if (!kill_at)
-			progress->before = live_objects();
+			progress->before = live_objects(
+				&progress->lefts_before);
 	}
 	if (setting->company == BESIDE) {
 		thread_start(companion_main, NULL);
@@ -224,7 +229,7 @@ static void child_main(
 		act_main((void *)(uintptr_t)scenario);
 	}
 	if (!kill_at && setting->company == ALONE && !(scenario->flags & ENDS))
-		progress->after = live_objects();
+		progress->after = live_objects(&progress->lefts_after);
 	_exit(0);
 }
 
@@ -279,6 +284,22 @@ static unsigned crowd_left(const struct segment *segment)
 	return crowd;
 }
 
+/* Each object is on all the devices where it was or will be, or it is gone. */
+static bool meshes_are_whole(const struct segment *segment)
+{
+	struct left left;
+	size_t i;
+
+	for (i = 0; i < segment->objects_len; i++) {
+		left = left_of(segment, &segment->objects[i]);
+		if (left_is_mesh(&left) &&
+			!lefts_have(&progress->lefts_before, &left) &&
+			!lefts_have(&progress->lefts_after, &left))
+			return false;
+	}
+	return true;
+}
+
 /* Alone, nothing else happens. A replacement is one object more for a moment. */
 static bool live_is_right(const struct segment *segment)
 {
@@ -313,6 +334,9 @@ static void check_left(const struct scenario *scenario,
 	if (setting->company == ALONE && !(scenario->flags & ENDS) &&
 		!live_is_right(segment))
 		fail_at(scenario, setting, "a wrong number of live objects");
+	if (setting->company == ALONE && scenario->flags & MESH &&
+		!meshes_are_whole(segment))
+		fail_at(scenario, setting, "an object on other devices");
 	segment_unref(&segment);
 }
 
@@ -452,15 +476,20 @@ static uint64_t scenario_run(const struct scenario *scenario, uint64_t rounds)
 
 static void test_any_place_leaves_at_most_one_operation_half_done(void)
 {
-	uint64_t rounds = test_scale(ROUNDS), kills = 0, pairs = 0;
+	uint64_t rounds = test_scale(ROUNDS), kills = 0, pairs = 0, now;
+	uint64_t mesh_kills = 0;
 	unsigned i;
 
 	for (i = 0; i < SCENARIOS; i++) {
-		kills += scenario_run(&scenarios[i], rounds);
+		now = scenario_run(&scenarios[i], rounds);
+		kills += now;
+		if (scenarios[i].flags & MESH)
+			mesh_kills += now;
 		pairs += places_len;
 	}
-	printf("%d kills at %d places of %d scenarios\n", (int)kills,
-		(int)pairs, (int)SCENARIOS);
+	printf("%d kills at %d places of %d scenarios, %d on meshes\n",
+		(int)kills, (int)pairs, (int)SCENARIOS, (int)mesh_kills);
+	TEST_ASSERT_TRUE(mesh_kills >= test_scale(MESH_KILLS));
 }
 
 /* -- none was left out -------------------------------------------------------- */
