@@ -332,7 +332,7 @@ static uint64_t key_leave_places(const struct ttm_hook *hook,
 	for (; members && place;
 		place = ttm_overlap_next(hook->process, &overlap)) {
 		on_place = *key;
-		ttm_key_on(&on_place, hook->process, place);
+		ttm_key_on(&on_place, place);
 		members &= ~key_leave(hook, &on_place, members, late, now);
 	}
 	return members;
