@@ -25,7 +25,7 @@
  * tell the mirror, and the counters show one load and one dispatch.
  *
  * This header has what nearly every event needs, inlined into the hooks so that constants
- * fold; slow.c has all the rest. All of it is lock-free and runs inside a hook.
+ * fold; found.c, insert.c, kernel.c and remove.c have all the rest. All of it is lock-free and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
@@ -57,7 +57,7 @@ struct ttm_before {
 	uint64_t w6;
 };
 
-/* -- slow.c: whatever is rare. Arguments by value: see docs/recording.md ------------------ */
+/* -- whatever is rare. Arguments by value: see docs/recording.md ------------------ */
 
 /* Inserts an object where the usual path below does not apply. */
 void ttm_insert_slow(struct ttm_seat *seat, struct ttm_where where,
