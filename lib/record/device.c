@@ -175,8 +175,7 @@ static void facts_from(const struct ttmem_device_info *info,
 		info->dram_bank_bytes, &f->known, TTM_FACT_DRAM_BANK_BYTES);
 	f->dram_base = number_fact(
 		info->dram_base, &f->known, TTM_FACT_DRAM_BASE);
-	f->l1_banks = number_fact(
-		info->l1_banks, &f->known, TTM_FACT_L1_BANKS);
+	f->l1_banks = number_fact(info->l1_banks, &f->known, TTM_FACT_L1_BANKS);
 	f->gateway = number_fact(info->gateway, &f->known, TTM_FACT_GATEWAY);
 }
 
@@ -273,8 +272,8 @@ static void epoch_move(struct ttm_device *device, uint32_t number)
 	do
 		era = ttm_load(&device->era); /* relaxed: the CAS decides */
 	while ((int32_t)(number - TTM_ERA_EPOCH(era)) > 0 &&
-		!ttm_cas(&device->era, era,
-			TTM_ERA(number, TTM_ERA_PEAK(era))));
+		!ttm_cas(
+			&device->era, era, TTM_ERA(number, TTM_ERA_PEAK(era))));
 }
 
 static void close_finish(struct ttm_process *process, uint64_t closing)
@@ -348,9 +347,9 @@ static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
 
 static void entry_close(struct ttm_hook *hook, unsigned entry)
 {
-	struct ttm_where where = { ttm_place_of(hook->process, 1ull << entry,
-					   false),
-		1ull << entry };
+	struct ttm_where where = {
+		ttm_place_of(hook->process, 1ull << entry, false), 1ull << entry
+	};
 
 	epochs_end(hook, &where);
 }

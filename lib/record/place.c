@@ -38,8 +38,6 @@ static void place_set(
 
 	/* relaxed: the caller passes the number on; other threads store the
 	 * same */
-	ttm_store32(&own->part,
-		(unsigned)__builtin_ctzll(members) % TTM_INDEX_PARTS);
 	ttm_store(&own->members, members);
 }
 

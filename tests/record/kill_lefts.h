@@ -9,7 +9,9 @@
 #include "record/kill_scenarios.h"
 #include "support/segment_reader.h"
 
-enum { LEFTS_MAX = 32 };
+enum {
+	LEFTS_MAX = 32
+};
 
 /* An object of a scenario, and the devices that it is on. */
 struct left {

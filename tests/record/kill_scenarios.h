@@ -22,10 +22,10 @@ enum {
 };
 
 enum scenario_flag {
-	STARTS = 1,    /* nothing has happened before: there may be no file */
-	ENDS = 2,      /* there may be no file any more */
-	IN_THREAD = 4, /* the hook is a new thread's first */
-	EXITS = 8,     /* does not return */
+	STARTS = 1,     /* nothing has happened before: there may be no file */
+	ENDS = 2,       /* there may be no file any more */
+	IN_THREAD = 4,  /* the hook is a new thread's first */
+	EXITS = 8,      /* does not return */
 	UNTOUCHED = 16, /* may come by no place at all */
 	MESH = 32       /* a hook on a mesh */
 };
@@ -402,8 +402,7 @@ static const struct scenario scenarios[] = {
 	{ "alloc after a peak reset", prepare_reset_peak, act_device_alloc, 0 },
 	{ "alloc on an unopened device", prepare_nothing, act_unopened_device,
 		0 },
-	MESH_SCENARIOS
-	{ "scope push", prepare_scope, act_scope_push, 0 },
+	MESH_SCENARIOS{ "scope push", prepare_scope, act_scope_push, 0 },
 	{ "scope push of bad flags", prepare_scope, act_scope_push_bad, 0 },
 	{ "alloc in a scope", prepare_scope, act_scope_alloc, 0 },
 	{ "scope pop", prepare_scope, act_scope_pop, UNTOUCHED },

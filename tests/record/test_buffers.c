@@ -215,8 +215,8 @@ static void test_bank_figures_that_cannot_be_kept_are_overflows(void)
 	buffer = lockstep(1);
 	buffer.cores = 4096;
 	ttmem_buffer_alloc(&buffer);
-	test_anomalies_are((uint64_t[TTMEM_ANOMALIES]){
-		[TTMEM_ANOMALY_OVERFLOW] = 4 });
+	test_anomalies_are(
+		(uint64_t[TTMEM_ANOMALIES]){ [TTMEM_ANOMALY_OVERFLOW] = 4 });
 }
 
 static void test_flags_of_a_buffer_are_kept(void)
@@ -244,8 +244,8 @@ static void test_flags_of_a_buffer_are_kept(void)
 	buffer.size--;
 	ttmem_buffer_alloc(&buffer);
 	ttmem_buffer_alloc(NULL);
-	test_anomalies_are((uint64_t[TTMEM_ANOMALIES]){
-		[TTMEM_ANOMALY_BAD_KIND] = 4 });
+	test_anomalies_are(
+		(uint64_t[TTMEM_ANOMALIES]){ [TTMEM_ANOMALY_BAD_KIND] = 4 });
 }
 
 static void test_ids_may_be_any_number(void)

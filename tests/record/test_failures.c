@@ -31,13 +31,13 @@ static void test_failure_is_kept_in_full(void)
 	TEST_ASSERT_EQUAL_UINT64(1, segment->failures_count);
 	TEST_ASSERT_EQUAL_UINT64(1, segment->failures_len);
 	f = &segment->failures[0];
-	TEST_ASSERT_EQUAL_INT(segment_entry(segment, 7), (int)__builtin_ctzll(f->members));
+	TEST_ASSERT_EQUAL_INT(
+		segment_entry(segment, 7), (int)__builtin_ctzll(f->members));
 	TEST_ASSERT_EQUAL_UINT(TTMEM_FIGURE_L1_SMALL, f->figure);
 	TEST_ASSERT_EQUAL_UINT64(123456, f->bytes);
 	TEST_ASSERT_EQUAL_UINT64(789, f->largest_free_per_bank);
 	TEST_ASSERT_EQUAL_HEX64(TTMEM_UNKNOWN, f->program);
-	TEST_ASSERT_EQUAL_STRING(
-		"matmul", segment_name(segment, f->scope));
+	TEST_ASSERT_EQUAL_STRING("matmul", segment_name(segment, f->scope));
 	TEST_ASSERT_EQUAL_UINT64((uint64_t)gettid(), f->tid);
 	TEST_ASSERT_TRUE(f->time - segment->clock_base < UINT64_MAX / 2);
 	TEST_ASSERT_EQUAL_UINT64(
@@ -70,8 +70,8 @@ static void test_last_16_of_20_are_kept(void)
 		TEST_ASSERT_EQUAL_UINT64(4 + i, f->number);
 		TEST_ASSERT_EQUAL_UINT64(1004 + i, f->bytes);
 		TEST_ASSERT_EQUAL_UINT((4 + i) % 5, f->figure);
-		TEST_ASSERT_EQUAL_HEX64(
-			i % 2 ? TTMEM_UNKNOWN : 4 + i, f->largest_free_per_bank);
+		TEST_ASSERT_EQUAL_HEX64(i % 2 ? TTMEM_UNKNOWN : 4 + i,
+			f->largest_free_per_bank);
 	}
 	for (i = 0; i < 5; i++)
 		TEST_ASSERT_EQUAL_UINT64(4, segment->devices[0].failures[i]);

@@ -171,8 +171,8 @@ static void test_handles_outlive_a_stop(void)
 	test_anomalies_are(NONE);
 }
 
-static uint64_t mask_of(const struct segment *segment, uint32_t first,
-	uint32_t end)
+static uint64_t mask_of(
+	const struct segment *segment, uint32_t first, uint32_t end)
 {
 	uint64_t mask = 0;
 
@@ -311,10 +311,10 @@ static void test_kernel_is_loaded_again_where_it_is_orphaned(void)
 	test_live_is(0, TTMEM_FIGURE_KERNEL, 1, 50);
 	test_live_is(1, TTMEM_FIGURE_KERNEL, 1, 50);
 	segment = test_segment_at_rest();
-	TEST_ASSERT_EQUAL_UINT64(0,
-		segment->devices[segment_entry(segment, 0)].dispatches[0]);
-	TEST_ASSERT_EQUAL_UINT64(1,
-		segment->devices[segment_entry(segment, 1)].dispatches[0]);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, segment->devices[segment_entry(segment, 0)].dispatches[0]);
+	TEST_ASSERT_EQUAL_UINT64(
+		1, segment->devices[segment_entry(segment, 1)].dispatches[0]);
 	segment_unref(&segment);
 	ttmem_program_destroy(pair, 1);
 	segment = test_segment_at_rest();
@@ -441,8 +441,8 @@ static void test_meshes_beyond_the_table_are_recorded_on_each_device(void)
 	segment = test_segment_at_rest();
 	TEST_ASSERT_EQUAL_UINT64(objects - 15, segment->objects_len);
 	segment_unref(&segment);
-	test_live_is(mesh, TTMEM_FIGURE_DRAM, (15u << 14) - 15,
-		(15u << 14) - 15);
+	test_live_is(
+		mesh, TTMEM_FIGURE_DRAM, (15u << 14) - 15, (15u << 14) - 15);
 	test_anomalies_are(NONE);
 }
 
