@@ -2,7 +2,7 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
  * The index from an object's key to its slot: private to the process, lock-free, safe
- * in signal handlers. It grows without moving an entry.
+ * in signal handlers. The index grows without moving an entry.
  *
  * The index has levels of buckets, in parts by place. A bucket is a cache line of seven
  * entries and a link to an overflow line. When a level has too many overflow lines, a
