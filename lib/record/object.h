@@ -597,9 +597,9 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 }
 
 /*
- * Loads a kernel. It is often live, so it is looked up first: after the clock, when the
- * bucket has arrived, but before the clock if the last kernel was new, for then this
- * one mostly is, too. The clock is read again if that was wrong.
+ * Loads a kernel. The kernel is often live, so it is looked up first: after the clock,
+ * when the bucket has arrived, but before the clock if the last kernel was new, because
+ * then this one mostly is, too. The clock is read again if that was wrong.
  */
 static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
