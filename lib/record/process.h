@@ -70,8 +70,7 @@ struct ttm_extent {
 
 /*
  * A ring with what its writer keeps, used only by the thread that sits on the lane's
- * seat. It has two cache lines of its own at least, because processors fetch lines in
- * pairs.
+ * seat. Aligned to two cache lines, because processors fetch lines in pairs.
  */
 struct ttm_lane {
 	_Alignas(128) struct ttm_lane_control *control;
@@ -142,7 +141,7 @@ struct ttm_link {
 	uint32_t next_batch; /* first slots of batches, slot + 1 */
 };
 
-/* What the hooks need of a place: its members and flags. See place.h. */
+/* A place as the hooks need it: see place.h. */
 struct ttm_place {
 	uint64_t members; /* device entries, a bit for each */
 	uint32_t held;    /* 1: has or had objects */
