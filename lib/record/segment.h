@@ -54,8 +54,8 @@ void ttm_segment_close(struct ttm_process *process);
 int ttm_segment_directory_open(const struct ttm_process *process);
 
 /*
- * Shared by making and growing. Those that return int return 0 or a negative errno,
- * unless they say otherwise.
+ * Calls that making and growing share. Calls that return int return 0 or a negative
+ * errno, unless they say otherwise.
  */
 int ttm_range_check(uint64_t end); /* checks whether a file may become so large */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
