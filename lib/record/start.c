@@ -134,8 +134,8 @@ static struct ttm_root *root_get(void)
 }
 
 /*
- * Returns false in a vfork child. It has its parent's memory: a process that it made
- * would be its parent's, but with the child's pid, lock and descriptor.
+ * Returns false in a vfork child. The child has its parent's memory: a process that it
+ * made would be its parent's, but with the child's pid, lock and descriptor.
  */
 static bool root_is_ours(struct ttm_root *root)
 {
