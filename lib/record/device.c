@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * An entry is one chip under one logical id, and stays for the life of the
- * segment. Its head, which names the logical id, goes from 0 by one CAS: entries
- * are taken in order, so that two threads that bring the same id meet.
+ * Device entries. An entry is one chip under one logical id for the life of the
+ * segment. A CAS stores its head, which names the logical id. Entries are taken in
+ * order, so two threads that bring the same id compete for the same entry.
  */
 #include "record/device.h"
 
@@ -33,8 +33,8 @@ static bool head_is_current(uint64_t head, uint32_t logical)
 }
 
 /*
- * The current entry of a logical id. `make` takes the first vacant one where there
- * is none; `another` takes one even so.
+ * Finds the current entry of a logical id. `make` takes the first vacant entry if there
+ * is none; `another` takes a vacant entry in any case.
  */
 static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 	bool another, unsigned *ret_entry)
@@ -43,7 +43,7 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 	unsigned i;
 
 	for (i = 0; i < TTM_DEVICES_MAX; i++) {
-		/* relaxed: raised before an entry is taken */
+		/* relaxed: the count is raised before an entry is taken */
 		if (i >= ttm_load(&process->header->live.devices_len) &&
 			(!make ||
 				!ttm_table_prepare(process,
@@ -51,7 +51,7 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 						i * sizeof(struct ttm_device),
 					sizeof(struct ttm_device))))
 			return false;
-		/* relaxed: all that hangs on a head is atomic itself */
+		/* relaxed: the words behind a head are atomic themselves */
 		head = ttm_load(&process->devices[i].head);
 		if (head == 0 && !make)
 			return false;
@@ -179,7 +179,9 @@ static void facts_from(const struct ttmem_device_info *info,
 	f->gateway = number_fact(info->gateway, &f->known, TTM_FACT_GATEWAY);
 }
 
-/* relaxed: identity is stored once, and two opens at once are the caller's race */
+/*
+ * relaxed: the identity is stored once, and two opens at once are a race of the caller
+ */
 static bool is_another_chip(const struct ttm_device_facts *shared,
 	const struct ttm_device_facts *new)
 {
@@ -202,9 +204,8 @@ static bool is_this_chip(const struct ttm_device_facts *shared,
 }
 
 /*
- * One writer at a time, chosen by the CAS; another that comes meanwhile (a second
- * open of the same id at the same moment) leaves it at that. What is not known
- * now but was before stays.
+ * Writes the facts that are known; facts that were known before stay. The CAS admits
+ * one writer at a time, and a second open of the same id at the same moment is ignored.
  */
 static void facts_write(
 	struct ttm_device *device, const struct ttm_device_facts *facts)
@@ -235,7 +236,8 @@ static void facts_write(
 		if (facts->known & fact_of_word[i])
 			ttm_store(&to[i], from[i]);
 	ttm_store(&to[0], ttm_load(&to[0]) | facts->known);
-	/* pairs(facts): release, with the aggregator's read: they are whole */
+	/* pairs(facts): release, with the aggregator's read: the facts are
+	 * whole */
 	ttm_store_release(&device->seq, seq + 2);
 	TTM_TESTPOINT("facts written");
 }
@@ -252,12 +254,12 @@ static void head_change(struct ttm_device *device, uint64_t set, uint64_t clear)
 /* -- closes ------------------------------------------------------------------------ */
 
 /*
- * A close has a number: one more than that of the last one. It moves the epochs of its
- * devices to this number, and then the count of complete closes, so that the count never
- * is ahead of an epoch: an object is orphaned on a device whose epoch is newer than its
- * stamp. One close is under way at a time. `closing` has the number and the place of the
- * last one, and a thread that wants to close meanwhile helps to complete that first:
- * nobody waits.
+ * A close has a number: one more than that of the last close. It moves the epochs of
+ * its devices to this number and then raises the count of complete closes, so the count
+ * is never ahead of an epoch. An object is orphaned on a device whose epoch is newer
+ * than its stamp. Closes run one after another: `closing` has the number and the place
+ * of the last close, and a thread that finds an unfinished close completes it before
+ * its own, without waiting.
  */
 #define CLOSING(number, place) ((uint64_t)(uint32_t)(number) << 32 | (place))
 #define CLOSING_NUMBER(closing) ((uint32_t)((closing) >> 32))
@@ -315,7 +317,7 @@ static uint32_t place_close(struct ttm_process *process, unsigned place)
 	return CLOSING_NUMBER(mine);
 }
 
-/* Everything that is live on these devices becomes orphaned there. */
+/* Closes these devices: their live objects become orphaned there. */
 static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
 {
 	struct ttm_note note = {
@@ -352,7 +354,7 @@ static void entry_close(struct ttm_hook *hook, unsigned entry)
 	epochs_end(hook, &where);
 }
 
-/* An entry that this logical id had before, as this chip. */
+/* Finds an entry that this logical id had before with this chip. */
 static bool entry_of_old(struct ttm_process *process, uint32_t logical,
 	const struct ttm_device_facts *facts, unsigned *ret_entry)
 {
@@ -361,7 +363,7 @@ static bool entry_of_old(struct ttm_process *process, uint32_t logical,
 
 	for (i = 0; i < TTM_DEVICES_MAX; i++) {
 		device = &process->devices[i];
-		/* relaxed: set long ago, or the caller's race */
+		/* relaxed: stored long ago, or a race of the caller */
 		if (ttm_load(&device->head) == 0)
 			return false;
 		if (TTM_DEVICE_LOGICAL(ttm_load(&device->head)) == logical &&
@@ -393,7 +395,8 @@ static bool entry_change(struct ttm_hook *hook, uint32_t logical,
 		ttm_store32(&hook->process->device_places[logical],
 			ttm_place_of(hook->process, 1ull << other, false));
 	ttm_meshes_forget(hook->process);
-	/* Also if it was closed: something may have come after that. */
+	/* Close the old entry even if it was closed: objects may have come
+	 * since. */
 	entry_close(hook, *entry);
 	*entry = other;
 	return true;
@@ -454,7 +457,7 @@ static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 	ttm_hook_leave(&hook);
 }
 
-/* The table of places is full: a close for each device. */
+/* Closes each device by itself, because the table of places is full. */
 static void members_close(struct ttm_hook *hook, uint64_t members)
 {
 	while (members)

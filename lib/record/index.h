@@ -63,6 +63,11 @@ static inline uint64_t ttm_line(uint64_t id, unsigned figure)
  * are one of TTM_INDEX_HALVES. The part is chosen by the place: threads with a device
  * each would otherwise take every other line from each other's caches.
  */
+static inline unsigned ttm_part(unsigned place)
+{
+	return place % TTM_INDEX_PARTS;
+}
+
 static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned figure)
 {
 	return ttm_line(id, figure) * TTM_INDEX_PARTS;
@@ -127,20 +132,18 @@ static inline uint64_t ttm_tag_of_place(unsigned place)
 	return (uint64_t)place << 50;
 }
 
-static TTM_INLINE void ttm_key_on(struct ttm_key *key,
-	const struct ttm_process *process, unsigned place)
+static TTM_INLINE void ttm_key_on(struct ttm_key *key, unsigned place)
 {
 	key->place = place;
-	key->bucket_hash += process->places[place].part;
+	key->bucket_hash += ttm_part(place);
 	key->tag ^= ttm_tag_of_place(place);
 }
 
-static inline void ttm_key_set(struct ttm_key *ret_key,
-	const struct ttm_process *process, unsigned place, unsigned figure,
-	uint64_t program, uint64_t id)
+static inline void ttm_key_set(struct ttm_key *ret_key, unsigned place,
+	unsigned figure, uint64_t program, uint64_t id)
 {
 	ttm_key_begin(ret_key, figure, program, id);
-	ttm_key_on(ret_key, process, place);
+	ttm_key_on(ret_key, place);
 }
 
 static inline struct ttm_level *ttm_level_newest(

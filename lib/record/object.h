@@ -41,12 +41,12 @@
 /* An object as a hook is told of it. */
 struct ttm_object {
 	unsigned figure;
-	unsigned flags; /* enum ttm_flag */
-	uint32_t cores; /* count and core set, as in TTM_W7: bits 40-63 */
+	unsigned flags;  /* enum ttm_flag */
+	uint32_t cores;  /* count and core set, as in TTM_W7: bits 40-63 */
 	uint64_t id;
 	uint64_t address;
-	uint64_t size;  /* CB: per core; kernel: of the binary */
-	uint64_t w5;    /* program; buffer: used bytes and banks */
+	uint64_t size; /* CB: per core; kernel: of the binary */
+	uint64_t w5;   /* program; buffer: used bytes and banks */
 	uint64_t bytes; /* that it uses on each device */
 };
 
@@ -60,8 +60,8 @@ struct ttm_before {
 /* -- slow.c: whatever is rare. Arguments by value: see docs/recording.md ------------------ */
 
 /* Inserts an object where the usual path below does not apply. */
-void ttm_insert_slow(struct ttm_seat *seat, struct ttm_where where,
-	struct ttm_object object);
+void ttm_insert_slow(
+	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
 
 /* The same for an object whose key is often live already: looks before it inserts. */
 void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
@@ -86,8 +86,8 @@ void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words, struct ttm_before before);
 
 /* Loads a kernel that is not live on its place, but may be on one that overlaps. */
-void ttm_kernel_load_slow(struct ttm_seat *seat, struct ttm_where where,
-	struct ttm_object object);
+void ttm_kernel_load_slow(
+	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
 
 /* After a kernel was inserted: ends what other threads inserted on the same devices. */
 void ttm_kernel_settle(
@@ -109,7 +109,8 @@ void ttm_program_remove(const struct ttm_hook *hook,
 	const struct ttm_where *where, uint64_t program);
 
 /* Frees all CBs on these devices: looks at every slot. */
-void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where);
+void ttm_cbs_remove(
+	const struct ttm_hook *hook, const struct ttm_where *where);
 
 /*
  * Copied field by field, and only where the call is: a struct that is copied whole
@@ -156,7 +157,7 @@ static TTM_INLINE void way_set(struct ttm_way *ret_way,
 	const struct ttm_process *process, unsigned place, unsigned figure,
 	uint64_t program, uint64_t id)
 {
-	ttm_key_set(&ret_way->key, process, place, figure, program, id);
+	ttm_key_set(&ret_way->key, place, figure, program, id);
 	ret_way->level = ttm_level_newest(process);
 	ret_way->bucket = ttm_level_bucket(
 		ret_way->level, ret_way->key.bucket_hash);
@@ -175,7 +176,8 @@ static TTM_INLINE bool figure_is(unsigned figure, const struct ttm_key *key)
 {
 	return figure == key->figure ||
 		(key->figure == TTMEM_FIGURE_KERNEL &&
-			figure > TTMEM_FIGURE_KERNEL && figure < TTMEM_FIGURES);
+			figure > TTMEM_FIGURE_KERNEL &&
+			figure < TTMEM_FIGURES);
 }
 
 /*
@@ -210,7 +212,8 @@ static TTM_INLINE bool key_point(struct ttm_process *process,
 /*
  * Whether that leads to an object with this key that is whole (on all devices of its
  * place) and younger than any close. False is inconclusive. The slot's words are of one
- * object only if w0 is still the same afterwards.
+ * object only if w0 is still the same afterwards. The place of allocation needs no look:
+ * with the same id it has another tag.
  */
 static TTM_INLINE bool key_glance(
 	const struct ttm_key *key, uint64_t closes, struct ttm_seen *seen)
@@ -221,12 +224,11 @@ static TTM_INLINE bool key_glance(
 	seen->w0 = ttm_load_acquire(&w[0]);
 	/* relaxed: a change in between shows in w0, and the CAS would fail */
 	seen->w1 = ttm_load(&w[1]);
-	return TTM_LIKELY(
-		(seen->w0 & 0xffff) == TTM_W0(0, key->place, TTM_SLOT_LIVE) &&
+	return TTM_LIKELY((seen->w0 & 0xffff) ==
+			TTM_W0(0, key->place, TTM_SLOT_LIVE) &&
 		TTM_W1_STAMP(seen->w1) == (uint16_t)closes &&
 		figure_is(TTM_W1_FIGURE(seen->w1), key) &&
 		ttm_load(&w[2]) == key->id &&
-		TTM_W4_PLACE(ttm_load(&w[4])) == key->place &&
 		(!key->program_mask || ttm_load(&w[5]) == key->program) &&
 		entry_stands(seen->entry_at, seen->entry));
 }
@@ -398,8 +400,9 @@ static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
 	ttm_lane_begin(hook->lane);
 	now = ttm_clock_now();
 	closes = ttm_closes(hook->process);
-	if (TTM_UNLIKELY(!ttm_lane_blocks(
-				 hook->process, hook->lane, where->members) ||
+	if (TTM_UNLIKELY(
+		    !ttm_lane_blocks(
+			    hook->process, hook->lane, where->members) ||
 		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
 		    !key_glance(&way.key, closes, &seen) ||
 		    !seen_end(hook, where->members, figure, closes, id, now,
@@ -454,8 +457,8 @@ static TTM_INLINE void words_fill(struct ttm_words *words,
 	struct ttm_scope scope = ttm_scope_now(seat);
 	uint64_t *w = words->w;
 
-	w[1] = TTM_W1(
-		0, closes, object->figure, object->flags | scope.flags, 0);
+	w[1] = TTM_W1(0, closes, object->figure, object->flags | scope.flags,
+		0);
 	w[2] = object->id;
 	w[3] = object->address;
 	w[4] = TTM_W4(object->size, place);
@@ -562,8 +565,9 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 {
 	uint64_t w4, w7;
 
-	if (TTM_UNLIKELY(!ttm_lane_blocks(
-				 hook->process, hook->lane, where->members) ||
+	if (TTM_UNLIKELY(
+		    !ttm_lane_blocks(
+			    hook->process, hook->lane, where->members) ||
 		    !key_glance(key, ttm_closes(hook->process), seen)))
 		return false;
 	w4 = ttm_load(&seen->shared->w[4]);
@@ -575,8 +579,8 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 		ttm_load(&seen->shared->w[0]) != seen->w0)
 		return false;
 	ttm_lane_begin(hook->lane);
-	dispatch_commit(
-		hook, where->place, where->members, seen->w1, object->id, now);
+	dispatch_commit(hook, where->place, where->members, seen->w1,
+		object->id, now);
 	return true;
 }
 
@@ -671,10 +675,10 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 		return true;
 	}
 	ttm_lane_begin_two(lane);
-	members_replace(hook, where->members, TTMEM_FIGURE_CB, (uint32_t)closes,
-		old.bytes, object->bytes);
-	rest_write(
-		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
+	members_replace(hook, where->members, TTMEM_FIGURE_CB,
+		(uint32_t)closes, old.bytes, object->bytes);
+	rest_write(record, TTM_FLAG_REPLACED, object->id, words.w[6], seen,
+		&old);
 	second = ttm_lane_record_after(lane, record);
 	alloc_begin(second, 0, &words);
 	ttm_record_end(second, &words);
@@ -696,8 +700,8 @@ static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
 
 	if (!found && !entry_is_elsewhere(hook, way))
 		insert_boldly(hook, where, object, way);
-	else if (TTM_UNLIKELY(!found ||
-			 !cb_replace(hook, where, object, way, &seen)))
+	else if (TTM_UNLIKELY(
+			 !found || !cb_replace(hook, where, object, way, &seen)))
 		ttm_insert_careful(hook->seat, *where, object_copy(object),
 			ttm_clock_now());
 }

@@ -37,8 +37,6 @@ static void place_set(
 	struct ttm_place *own = &process->places[place];
 
 	/* relaxed: the caller hands the number on; others store the same */
-	ttm_store32(&own->part,
-		(unsigned)__builtin_ctzll(members) % TTM_INDEX_PARTS);
 	ttm_store(&own->members, members);
 }
 

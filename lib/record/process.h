@@ -142,7 +142,6 @@ struct ttm_link {
 struct ttm_place {
 	uint64_t members; /* device entries, a bit for each */
 	uint32_t held;    /* 1: objects were allocated here */
-	uint32_t part;    /* of the index */
 	uint64_t alone;   /* see ttm_place_is_alone */
 };
 

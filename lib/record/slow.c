@@ -89,8 +89,8 @@ static uint32_t words_allocated(
 }
 
 /* Of these devices, those that were closed since. */
-static uint64_t members_orphaned(
-	const struct ttm_process *process, uint64_t members, uint32_t allocated)
+static uint64_t members_orphaned(const struct ttm_process *process,
+	uint64_t members, uint32_t allocated)
 {
 	uint64_t orphaned = 0, rest = members;
 	unsigned entry;
@@ -170,7 +170,8 @@ static bool found_renew(struct ttm_process *process, struct found *found)
 /* As seen_free(), whatever devices the object is still on. */
 static bool found_free(struct ttm_process *process, struct found *found)
 {
-	while (!slot_free(ttm_slot_at(process, found->slot), found->words.w[0]))
+	while (!slot_free(ttm_slot_at(process, found->slot),
+		found->words.w[0]))
 		if (!found_renew(process, found))
 			return false;
 	ttm_index_clear(found->entry_at);
@@ -207,8 +208,8 @@ static void found_recycle(
 }
 
 /* The record of a free that was won and counted; then the slot may be used again. */
-static void found_commit(const struct ttm_hook *hook, const struct found *found,
-	unsigned flags, uint64_t now)
+static void found_commit(const struct ttm_hook *hook,
+	const struct found *found, unsigned flags, uint64_t now)
 {
 	free_write(ttm_lane_record(hook->lane, 0), flags, now, &found->words);
 	ttm_lane_end(hook->lane, 1);
@@ -316,7 +317,10 @@ static uint64_t key_leave(const struct ttm_hook *hook,
 	return 0;
 }
 
-/* The same for all places, the caller's first, with a key on none; returns the devices without an object. */
+/*
+ * The same for all places, the caller's first; the key is on none. Returns the devices
+ * without such an object.
+ */
 static uint64_t key_leave_places(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_key *key, bool late,
 	uint64_t now)
@@ -332,7 +336,7 @@ static uint64_t key_leave_places(const struct ttm_hook *hook,
 	for (; members && place;
 		place = ttm_overlap_next(hook->process, &overlap)) {
 		on_place = *key;
-		ttm_key_on(&on_place, hook->process, place);
+		ttm_key_on(&on_place, place);
 		members &= ~key_leave(hook, &on_place, members, late, now);
 	}
 	return members;
@@ -385,7 +389,7 @@ static unsigned buffer_kind(
 	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
 		ttm_overlap_start(&overlap, members, 0);
 		while ((place = ttm_overlap_next(process, &overlap))) {
-			ttm_key_set(&key, process, place, kind, 0, id);
+			ttm_key_set(&key, place, kind, 0, id);
 			if (!key_find(process, &key, members, &found))
 				continue;
 			if (found_current(process, &found) & members)
@@ -473,7 +477,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 {
 	uint64_t has = ttm_place_members(hook->process, place), line;
 	uint64_t closes = ttm_closes(hook->process);
-	unsigned part = hook->process->places[place].part;
+	unsigned part = ttm_part(place);
 	struct ttm_search search;
 	struct ttm_seen seen;
 	struct found found;
@@ -492,7 +496,8 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 			found.slot = ttm_entry_slot(seen.entry);
 			if (slot_copy(ttm_slot_at(hook->process, found.slot),
 				    &found.words) &&
-				words_are_cb_of(&found.words, place, program) &&
+				words_are_cb_of(
+					&found.words, place, program) &&
 				entry_stands(found.entry_at, found.entry))
 				part_leave(hook, &found, members, now);
 		}
@@ -505,17 +510,29 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t kernel, uint64_t now)
 {
+	uint64_t has = ttm_place_members(hook->process, place);
+	uint64_t closes = ttm_closes(hook->process);
 	struct ttm_search search;
+	struct ttm_seen seen;
 	struct found found;
 	struct ttm_way way;
 
 	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
+	/* The usual kernel: whole, and with all its devices to go. */
+	if ((has & ~members) == 0 &&
+		key_point(hook->process, way.bucket, &way.key, &seen) &&
+		key_glance(&way.key, closes, &seen)) {
+		ttm_lane_begin(hook->lane);
+		if (!seen_end(hook, has, TTMEM_FIGURE_KERNEL, closes, kernel,
+			    now, &seen))
+			ttm_noop_commit(hook);
+	}
 	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
 		return;
 	/* Each once: without a place for what stays, a part cannot leave. */
 	ttm_search_key(&search, hook->process, &way.key);
-	while (found_next(
-		hook->process, &search, &way.key, TTM_SLOT_NONE, &found))
+	while (found_next(hook->process, &search, &way.key, TTM_SLOT_NONE,
+		&found))
 		part_leave(hook, &found, members, now);
 }
 
@@ -545,7 +562,7 @@ static bool found_locate(struct ttm_process *process, struct found *found)
 	struct ttm_search search;
 	struct ttm_key key;
 
-	ttm_key_set(&key, process, TTM_W4_PLACE(words.w[4]), TTMEM_FIGURE_CB,
+	ttm_key_set(&key, TTM_W4_PLACE(words.w[4]), TTMEM_FIGURE_CB,
 		words.w[5], words.w[2]);
 	ttm_search_key(&search, process, &key);
 	while (found_next(process, &search, &key, TTM_SLOT_NONE, found))
@@ -696,7 +713,8 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
 {
 	struct ttm_process *process = in->hook.process;
 
-	while (found_next(process, search, &in->key, in->mine.slot, ret_found))
+	while (found_next(
+		process, search, &in->key, in->mine.slot, ret_found))
 		if (found_is_current(process, &in->mine) &&
 			found_is_current(process, ret_found))
 			return true;
@@ -733,7 +751,8 @@ static bool insertion_withdraw(struct insertion *in)
 		    in->mine.words.w[0]))
 		return false;
 	ttm_index_clear(in->mine.entry_at);
-	found_commit(&in->hook, &in->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
+	found_commit(&in->hook, &in->mine, TTM_FLAG_UNCOUNTED,
+		ttm_clock_now());
 	return true;
 }
 
@@ -931,7 +950,7 @@ static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(&in->key, in->hook.process, where->place, object->figure,
+	ttm_key_set(&in->key, where->place, object->figure,
 		object->w5, object->id);
 	words_fill(&in->mine.words, seat, object, where->place,
 		ttm_closes(in->hook.process));
@@ -964,8 +983,8 @@ static void insert_on_each(struct ttm_seat *seat, struct ttm_where where,
 	uint64_t members = where.members;
 	struct ttm_where one;
 
-	if (!blocks_or_loss(
-		    &hook, &where, object->figure, object->id, object->bytes))
+	if (!blocks_or_loss(&hook, &where, object->figure, object->id,
+		    object->bytes))
 		return;
 	if (!ttm_supply_reserve(hook.process, hook.lane,
 		    (uint32_t)__builtin_popcountll(members))) {
@@ -1009,7 +1028,7 @@ static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
 	in->hook = ttm_hook_of(seat);
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(&in->key, in->hook.process, where->place,
+	ttm_key_set(&in->key, where->place,
 		TTM_W1_FIGURE(words->w[1]), words->w[5], words->w[2]);
 	in->mine.entry_at = entry_at;
 	in->mine.slot = TTM_W1_SLOT(words->w[1]);
@@ -1081,7 +1100,7 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 	struct found found;
 	struct ttm_key key;
 
-	ttm_key_set(&key, hook->process, place, object->figure, 0, object->id);
+	ttm_key_set(&key, place, object->figure, 0, object->id);
 	words_fill(&words, hook->seat, object, place, 0);
 	while (key_find(hook->process, &key, where->members, &found)) {
 		members = found_current(hook->process, &found) & where->members;
@@ -1117,15 +1136,15 @@ TTM_COLD void ttm_kernel_settle(
 	struct found own, other;
 	unsigned place;
 
-	ttm_key_set(
-		&own_key, process, where.place, TTMEM_FIGURE_KERNEL, 0, kernel);
+	ttm_key_set(&own_key, where.place, TTMEM_FIGURE_KERNEL, 0,
+		kernel);
 	ttm_overlap_start(&overlap, where.members, where.place);
 	while ((place = ttm_overlap_next(process, &overlap))) {
 		if (!key_find(process, &own_key, where.members, &own))
 			return;
 		members = found_current(process, &own);
-		ttm_key_set(
-			&key, process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
+		ttm_key_set(&key, place, TTMEM_FIGURE_KERNEL, 0,
+			kernel);
 		if (!members || !key_find(process, &key, members, &other))
 			continue;
 		members &= found_current(process, &other);
