@@ -24,7 +24,8 @@ static struct ttm_block_device *block_at(
 
 bool ttm_block_has_room(struct ttm_process *process)
 {
-	/* relaxed: another thread may take it; then one more is asked for */
+	/* relaxed: another thread may take the block; then the caller asks
+	 * for the next one */
 	return block_at(process, ttm_load(&process->header->live.blocks_len));
 }
 
@@ -35,15 +36,16 @@ void *ttm_block_make(
 	struct ttm_block_device *block;
 	uint64_t number;
 
-	/* The extent first: a number without a block is never given. */
+	/* Make the extent first, so that every number handed out has a
+	 * block. */
 	do {
 		number = ttm_load(len); /* relaxed: the CAS decides */
 		block = block_at(process, number);
 		if (!block)
 			return NULL;
 	} while (!ttm_cas(len, number, number + 1));
-	/* pairs(block): release, with the aggregator's read of blocks: the rest
-	 * of it is zero or newer */
+	/* pairs(block): release, with the aggregator's read of blocks: the
+	 * rest of the block is zero or newer */
 	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(lane, device));
 	TTM_TESTPOINT("block made");
 	return block;
@@ -83,13 +85,14 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 		}
 		ttm_store(&counters->high, ttm_load(&counters->live_bytes));
 	}
-	/* pairs(era): release, with lane_add: what is of this era is there */
+	/* pairs(era): release, with lane_add: the figures of this era are
+	 * stored */
 	ttm_store_release(&block->era, era);
 }
 
 /*
- * Adds to a tagged total; false if our epoch is over. While it is not, a word with
- * another tag is of an older one, however old.
+ * Adds to a tagged total; returns false if the epoch is over. While the epoch lasts, a
+ * word with another tag is of an older epoch and counts as 0.
  */
 static bool total_add(struct ttm_device *device, uint64_t *word, uint64_t era,
 	int64_t change, int64_t *ret_before)

@@ -3,15 +3,16 @@
 /*
  * Counters of a lane, and peaks of a device.
  *
- * Live bytes are kept per lane and folded into the device's total once they have
- * moved by TTM_FOLD_BYTES, so that threads share no cache line for every object: by 16
- * MiB of DRAM (0.1 % of a device), 64 KiB of L1, 4 KiB of L1_SMALL, whose region is
- * small. Each lane keeps its highest value since the
- * last fold: a fold proposes it as part of a peak, and a reader adds it.
+ * A lane keeps its live bytes and folds them into the device's total once they have
+ * moved by ttm_fold_bytes, so that threads share no cache line for every object: 16 MiB
+ * of DRAM (0.1 % of a device), 64 KiB of L1, 4 KiB of L1_SMALL, whose region is small.
+ * Each lane keeps its highest value since the last fold: a fold proposes that value as
+ * part of a peak, and a reader adds it.
  *
- * The live part belongs to an era of the device: closing it starts a new epoch at
- * 0, resetting peaks starts a new peak generation at what is live. A lane notices
- * with its next event; until then its block says by its era that it is old.
+ * The live part belongs to an era of the device. Closing the device starts a new epoch
+ * at 0; resetting peaks starts a new peak generation at the live bytes. A lane notices
+ * this with its next event; until then the era of its block shows that the block is
+ * old.
  */
 #ifndef TTM_RECORD_ACCOUNT_H
 #define TTM_RECORD_ACCOUNT_H
@@ -38,13 +39,14 @@ void ttm_fold(struct ttm_device *device, struct ttm_counters *counters,
 
 static inline uint64_t ttm_device_era(const struct ttm_device *device)
 {
-	/* relaxed: an event that races with a close falls on either side */
+	/* relaxed: an event that races with a close may count before or
+	 * after it */
 	return ttm_load(&device->era);
 }
 
 /*
- * The counters of a figure. Worked out once: a compiler would do so again for each of
- * them.
+ * Returns the counters of a figure. The barrier keeps the address in a register;
+ * otherwise the compiler computes it again for each counter.
  */
 static TTM_INLINE struct ttm_counters *counters_of(
 	struct ttm_block_device *block, unsigned figure)
@@ -55,7 +57,7 @@ static TTM_INLINE struct ttm_counters *counters_of(
 	return counters;
 }
 
-/* All relaxed: one thread writes, and each figure stands for itself. */
+/* relaxed throughout: one thread writes, and each figure is independent */
 static TTM_INLINE void live_add(struct ttm_device *device,
 	struct ttm_block_device *block, struct ttm_counters *counters,
 	unsigned figure, uint64_t era, int64_t objects, int64_t bytes)
@@ -68,7 +70,7 @@ static TTM_INLINE void live_add(struct ttm_device *device,
 	if (objects)
 		ttm_own_add(&counters->live_objects, (uint64_t)objects);
 	ttm_store(&counters->live_bytes, (uint64_t)live);
-	/* What only goes was as high before. */
+	/* A free cannot raise the highest value. */
 	if (objects >= 0 && live > (int64_t)ttm_load(&counters->high))
 		ttm_store(&counters->high, (uint64_t)live);
 	unfolded = live - (int64_t)ttm_load(&counters->folded);
@@ -78,8 +80,8 @@ static TTM_INLINE void live_add(struct ttm_device *device,
 }
 
 /*
- * The part of an object on one device. `orphaned`: the device was closed after the object
- * was allocated, and so it is in no live figure.
+ * Counts the part of an object on one device. `orphaned`: the device was closed after
+ * the allocation, so the part is in no live figure.
  */
 static TTM_INLINE void ttm_account_alloc(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
@@ -107,7 +109,9 @@ static TTM_INLINE void ttm_account_free(struct ttm_device *device,
 			-(int64_t)bytes);
 }
 
-/* Both in one step: the peak does not hold the two together. */
+/*
+ * Counts a free and an allocation in one step, so that the peak does not contain both.
+ */
 static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
 	struct ttm_block_device *block, unsigned figure, uint64_t era,
 	uint64_t bytes_freed, uint64_t bytes, bool orphaned)
@@ -123,7 +127,7 @@ static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
 			(int64_t)(bytes - bytes_freed));
 }
 
-/* The signed bytes of a tagged word; 0 if its tag is another. */
+/* Returns the signed bytes of a tagged word, or 0 if it has another tag. */
 static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
 {
 	if (TTM_TAGGED_TAG(word) != tag)
@@ -131,7 +135,7 @@ static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
 	return (int64_t)(word << 16) >> 16;
 }
 
-/* Called before a device's epoch ends: what the lanes know of peaks goes along. */
+/* Saves the peaks that the lanes know of; called before the device's epoch ends. */
 void ttm_peaks_keep(struct ttm_process *process, unsigned entry);
 
 #endif

@@ -10,9 +10,9 @@
 
 #define SETS_SIZE ((TTM_CORE_SETS_MAX + 1) * sizeof(struct ttm_core_set))
 
-/* Not of the process: handles outlive it. Handle n is set n; `cores` is stored last. */
+/* Handles outlive the process state. Handle n is set n; `cores` is stored last. */
 static void *sets_memory;
-static uint64_t sets_len; /* sets below may be there */
+static uint64_t sets_len; /* numbers handed out so far */
 
 static struct ttm_core_set *sets_get(void)
 {
@@ -26,7 +26,7 @@ static struct ttm_core_set *sets_get(void)
 	return ttm_pointer_load(&sets_memory);
 }
 
-/* False if a core is outside of the grid. */
+/* Returns false if a core is outside of the grid. */
 static bool range_add(
 	struct ttm_core_set *set, const struct ttmem_core_range *range)
 {
@@ -59,7 +59,7 @@ static bool set_is(const struct ttm_core_set *shared, const struct ttm_core_set 
 {
 	unsigned y;
 
-	/* relaxed: its `cores` said that it is whole */
+	/* relaxed: `cores` was stored after the rows */
 	for (y = 0; y < TTM_CORE_ROWS; y++)
 		if (ttm_load32(&shared->rows[y]) != set->rows[y])
 			return false;
@@ -91,7 +91,7 @@ static uint32_t set_find(const struct ttm_core_set *sets, uint64_t from,
 	return 0;
 }
 
-/* The number of an equal set, or a new one; 0 if there is no room. */
+/* Returns the number of an equal set or of a new one, or 0 without room. */
 static uint32_t set_intern(const struct ttm_core_set *set)
 {
 	struct ttm_core_set *sets = sets_get();
@@ -101,8 +101,8 @@ static uint32_t set_intern(const struct ttm_core_set *set)
 	if (!sets)
 		return 0;
 	do {
-		/* relaxed: the CAS decides. Two threads that make one set at once
-		 * may make it twice. */
+		/* relaxed: the CAS decides. Two threads that add the same
+		 * set at once may both add it. */
 		len = ttm_load(&sets_len);
 		n = set_find(sets, seen, len + 1, set);
 		if (n || len == TTM_CORE_SETS_MAX)
@@ -156,7 +156,7 @@ static struct ttm_core_set *shared_at(struct ttm_process *process, uint32_t id)
 	return sets ? &sets[at] : NULL;
 }
 
-/* The id of a set in this segment; 0 if there is no room. */
+/* Adds a set to this segment and returns its id, or 0 without room. */
 static uint32_t set_publish(
 	struct ttm_process *process, const struct ttm_core_set *set)
 {
@@ -165,7 +165,8 @@ static uint32_t set_publish(
 
 	do {
 		n = ttm_load(len); /* relaxed: the CAS decides */
-		/* The extent first: a number without a set is never given. */
+		/* Make the extent first, so that every number handed out has
+		 * a set. */
 		if (n >= TTM_CORE_SETS_MAX ||
 			!shared_at(process, (uint32_t)n + 1))
 			return 0;
@@ -174,7 +175,10 @@ static uint32_t set_publish(
 	return (uint32_t)n + 1;
 }
 
-/* The set of the first event belongs to the segment that this event makes. */
+/*
+ * Starts the process early: the set of the first event belongs to the segment that this
+ * event makes.
+ */
 static TTM_COLD struct ttm_process *process_start(void)
 {
 	struct ttm_process *process;
@@ -203,7 +207,7 @@ TTM_SLOW bool ttm_core_set_get(uint32_t handle, uint32_t *ret_cores)
 		id = ttm_load32(&process->core_set_ids[n]); /* relaxed: a number */
 	if (process && id == 0) {
 		id = set_publish(process, &sets[n]);
-		/* Two threads may publish it twice. */
+		/* Two threads may both publish the set; either id is right. */
 		ttm_store32(&process->core_set_ids[n], id);
 	}
 	*ret_cores = cores | id << 12;

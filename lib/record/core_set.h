@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Core sets: which cores a `cores` argument stands for. Handles belong to the program,
- * like those of meshes; a segment gets the set when it is used there for the first time.
+ * Core sets: the cores that a `cores` argument stands for. Handles belong to the
+ * program, like mesh handles; a segment gets the set when the handle is first used
+ * there.
  */
 #ifndef TTM_RECORD_CORE_SET_H
 #define TTM_RECORD_CORE_SET_H
@@ -14,8 +15,9 @@
 bool ttm_core_set_get(uint32_t handle, uint32_t *ret_cores);
 
 /*
- * A `cores` argument as an object has it: the count in bits 0-11, the core set's id in this
- * segment in bits 12-23. False if the count is too high, or there is no such handle.
+ * Converts a `cores` argument to what an object has: the count in bits 0-11, the core
+ * set's id in this segment in bits 12-23. Returns false if the count is too high or the
+ * handle does not exist.
  */
 static TTM_INLINE bool ttm_cores_get(uint32_t cores, uint32_t *ret_cores)
 {

@@ -7,17 +7,17 @@
 #include "record/process.h"
 
 /*
- * Returns the current entry of a logical id; `make`: an id that has none gets one.
- * False without an entry.
+ * Returns the current entry of a logical id; `make` creates an entry for an id that has
+ * none. Returns false without an entry.
  */
 bool ttm_device_entry(struct ttm_process *process, uint32_t logical, bool make,
 	unsigned *ret_entry);
 
-/* The count of closes that are complete: the stamp of what is allocated now. */
+/* Returns the count of complete closes: the stamp of objects allocated now. */
 static TTM_INLINE uint64_t ttm_closes(const struct ttm_process *process)
 {
-	/* pairs(closes): acquire, with close_finish: the epochs of all devices that
-	 * were closed have moved */
+	/* pairs(closes): acquire, with close_finish: the epochs of all
+	 * closed devices have moved */
 	return ttm_load_acquire(&process->header->live.closes);
 }
 

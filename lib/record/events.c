@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event] -> lane -> drain -> apply -> publish -> read -> render */
-/* The hooks about single events: allocations that failed, and marks. */
+/* The hooks that record single events: failed allocations and marks. */
 #include <string.h>
 
 #include "record/device.h"
@@ -14,12 +14,12 @@
 
 static uint64_t thread_id(const struct ttm_hook *hook)
 {
-	return (uint32_t)ttm_load(&hook->seat->owner); /* relaxed: our own */
+	return (uint32_t)ttm_load(&hook->seat->owner); /* relaxed: own seat */
 }
 
 /*
- * Several threads may write at once, each its own number. One that is a whole round
- * behind leaves the place to the newer.
+ * Claims an entry for number n. Several threads may write at once, each its own number.
+ * A thread that is a whole round behind leaves the entry to the newer number.
  */
 static bool kept_claim(uint64_t *seq, uint64_t n)
 {
@@ -35,7 +35,8 @@ static bool kept_claim(uint64_t *seq, uint64_t n)
 
 static void kept_done(uint64_t *seq, uint64_t n)
 {
-	/* pairs(kept): release, with the aggregator's read: it is whole */
+	/* pairs(kept): release, with the aggregator's read: the entry is
+	 * whole */
 	ttm_store_release(seq, 2 * n + 2);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-/* Growth of the segment, and the descriptor it goes through. */
+/* Growth of the segment, and the descriptor that growth uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "record/segment.h"
 
-/* Away from the small numbers that programs close or expect. */
+/* Above the small numbers that programs close or expect. */
 #define DESCRIPTOR_FLOOR 700
 #define GROWTH_PAUSE_NS 100000000ull
 #define PAGE 4096u
@@ -32,9 +32,9 @@ int ttm_range_check(uint64_t end)
 }
 
 /*
- * Allocates the range: on a full filesystem this is a clean ENOSPC, where a
- * sparse file would kill the program with SIGBUS at the first touch. Beyond
- * RLIMIT_FSIZE the kernel would send SIGXFSZ, so that is asked first.
+ * Allocates the range, so that a full filesystem is a clean ENOSPC; touching a hole
+ * would kill the program with SIGBUS. The limit is checked first, because beyond
+ * RLIMIT_FSIZE the kernel would send SIGXFSZ.
  */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 {
@@ -42,7 +42,8 @@ int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 
 	if (r < 0)
 		return r;
-	/* Signals are held, but a stopped and traced process may see EINTR. */
+	/* Signals are held, but a stopped and traced process may still see
+	 * EINTR. */
 	for (tries = 0; fallocate(fd, 0, (off_t)off, (off_t)size) < 0; tries++)
 		if (errno != EINTR || tries == 100)
 			return -errno;
@@ -57,7 +58,7 @@ void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Saves the page faults of the first touches; a kernel that cannot do it is fine. */
+/* Saves the page faults of the first touches, if the kernel can. */
 void ttm_range_populate(void *memory, uint64_t size)
 {
 	madvise(memory, size, MADV_POPULATE_WRITE);
@@ -91,15 +92,15 @@ bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
 }
 
 /*
- * Never a standard descriptor, even if the program has closed those: what it prints
- * must not end up in the segment.
+ * Moves the descriptor above the standard ones, even if the program has closed those:
+ * its output must not end up in the segment.
  */
 int ttm_descriptor_raise(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_FLOOR);
 
 	if (high < 0 && fd > STDERR_FILENO)
-		return fd; /* a low limit: any other number will do */
+		return fd; /* the limit is low: any other number will do */
 	if (high < 0)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (high < 0)
@@ -109,8 +110,8 @@ int ttm_descriptor_raise(int fd)
 }
 
 /*
- * The lock tells everybody that this process lives: the kernel drops it whatever
- * way the process ends, and a forked child does not have it.
+ * Takes the lock that shows that this process lives. The kernel drops it however the
+ * process ends, and a forked child does not have it.
  */
 int ttm_segment_lock(int fd)
 {
@@ -136,7 +137,7 @@ void ttm_segment_close(struct ttm_process *process)
 
 bool ttm_growth_is_blocked(struct ttm_process *process)
 {
-	/* relaxed: a stale value costs one more try, or one less */
+	/* relaxed: a stale value costs one try more or less */
 	uint64_t until = ttm_load(&process->growth_blocked_ns);
 
 	return until && ttm_clock_ns(CLOCK_MONOTONIC_COARSE) < until;
@@ -144,7 +145,7 @@ bool ttm_growth_is_blocked(struct ttm_process *process)
 
 static void growth_block(struct ttm_process *process)
 {
-	/* relaxed: see ttm_growth_is_blocked. What was blocked for good stays so. */
+	/* relaxed: see ttm_growth_is_blocked. A block for good is kept. */
 	uint64_t until = ttm_load(&process->growth_blocked_ns);
 
 	if (until != UINT64_MAX)
@@ -180,7 +181,7 @@ static int descriptor_renew(struct ttm_process *process, uint32_t lost)
 	if (fd < 0)
 		return -1;
 	if (!ttm_cas32(&process->fd, lost, (uint32_t)fd)) {
-		close(fd); /* which drops the other thread's lock, too */
+		close(fd); /* this drops the other thread's lock, too */
 		fd = (int)ttm_load32(&process->fd); /* relaxed: just a number */
 	}
 	ttm_segment_lock(fd);
@@ -188,9 +189,9 @@ static int descriptor_renew(struct ttm_process *process, uint32_t lost)
 }
 
 /*
- * A program that closes every descriptor may have got our number for a file of
- * its own since. That one must not be touched; ours is opened again by name. The
- * lock went with the descriptor, so it is taken again, too.
+ * Returns the segment's descriptor. A program that closes every descriptor may own our
+ * number by now: that file must not be touched. Our file is then opened again by name,
+ * and the lock, which went with the descriptor, is taken again.
  */
 static int segment_fd(struct ttm_process *process)
 {
@@ -229,8 +230,9 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 	int fd = segment_fd(process);
 	void *extent;
 
-	/* The last page: the file reaches to the end of the extent then, and
-	 * unlike ftruncate this cannot cut off what another thread adds. */
+	/* Allocate the last page: the file then reaches to the end of the
+	 * extent. Unlike ftruncate, this cannot cut off what another thread
+	 * adds. */
 	if (fd < 0 ||
 		ttm_range_allocate(fd,
 			extent_off(index) + TTM_EXTENT_SIZE - PAGE, PAGE) < 0)
@@ -279,7 +281,7 @@ void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	uint64_t *high = &process->header->live.extents_high;
 	uint64_t seen;
 
-	/* relaxed: only a bound, raised before the word below is stored */
+	/* relaxed: an upper bound, raised before the word below is stored */
 	while ((seen = ttm_load(high)) < index + 1)
 		ttm_cas(high, seen, index + 1);
 	/* pairs(extent): release, with the aggregator's directory read: the
@@ -305,8 +307,8 @@ void *ttm_extent_move(
 	struct ttm_hold hold;
 
 	ttm_hold(&hold);
-	/* First: if another thread forks in between, its child puts private
-	 * memory there, not where something else may be by then. */
+	/* Store the new address first: if another thread forks in between,
+	 * its child maps private memory there and nowhere else. */
 	process->extents[index] = place;
 	if (mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
 		    MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
@@ -322,7 +324,7 @@ static uint32_t extent_index(
 
 	if (number)
 		return number - 1;
-	/* Another thread has just put it there. */
+	/* Another thread has just stored the memory, and not yet the number. */
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)
 		if (process->extents[i] == extent->memory)
 			break;
@@ -384,8 +386,8 @@ static void extent_prepare(struct ttm_process *process,
 }
 
 /*
- * Held from end to end: what a handler writes to an extent that is in its place, but not
- * in the directory, nobody sees if the program ends there.
+ * Signals are held throughout: what a handler wrote to an extent that is not in the
+ * directory yet would be lost if the program ended there.
  */
 void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
 	enum ttm_extent_type type, uint32_t ordinal, uint32_t size)
@@ -414,11 +416,11 @@ void ttm_extent_give_back(struct ttm_process *process, uint32_t index)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 			0) == MAP_FAILED)
 		return;
-	/* relaxed: readers that come now find an extent less */
+	/* relaxed: later readers find one extent less */
 	ttm_store32(&process->directory[index],
 		TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0));
 	if (fallocate(fd, flags, (off_t)extent_off(index), TTM_EXTENT_SIZE) < 0)
-		return; /* it stays as large as it was */
+		return; /* the file keeps its memory */
 }
 
 static void range_make_private(
@@ -437,7 +439,7 @@ static void segment_remap(struct ttm_process *process, int fd)
 {
 	uint32_t i;
 
-	/* The copy must not grow the file. */
+	/* The private copy must not grow the file. */
 	ttm_store(&process->growth_blocked_ns, UINT64_MAX); /* relaxed */
 	range_make_private(process->header, 0, TTM_EXTENTS_OFF, fd);
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)

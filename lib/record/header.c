@@ -11,7 +11,7 @@
 #include "shm/identity.h"
 #include "shm/random.h"
 
-/* The path on the line "0::PATH" of the unified hierarchy. */
+/* Copies the path of the line "0::PATH" of the unified hierarchy. */
 static void cgroup_read(char *ret_path, size_t size)
 {
 	char text[512];
@@ -31,7 +31,7 @@ static void cgroup_read(char *ret_path, size_t size)
 	}
 }
 
-/* The process's, not that of the thread that happens to be first. */
+/* Read the process's name, not that of the thread that happens to be first. */
 static void comm_read(char *ret_comm, size_t size)
 {
 	size_t length = ttm_file_read("/proc/self/comm", ret_comm, size);
@@ -56,8 +56,8 @@ static void identity_fill(struct ttm_header_const *sealed)
 	sealed->pid_namespace = ttm_pid_namespace_read();
 	sealed->start_time = ttm_start_time_read("/proc/self/stat");
 	comm_read(sealed->comm, sizeof(sealed->comm));
-	/* "self" has none when the first thread has ended. It is asked first
-	 * all the same: an emulator knows no other. */
+	/* "self" has no start time once the first thread has ended. It is
+	 * asked first all the same, because an emulator knows no other. */
 	if (ttm_file_read("/proc/self/cmdline", sealed->cmdline,
 		    sizeof(sealed->cmdline)) == 0)
 		ttm_file_read("/proc/thread-self/cmdline", sealed->cmdline,

@@ -5,7 +5,7 @@
 
 #include "shm/layout.h"
 
-/* Writes who and where we are into a zeroed header and seals it. */
+/* Writes the process's identity into a zeroed header and seals it. */
 void ttm_header_fill(struct ttm_header *header, uint32_t extents_max);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event] -> lane -> drain -> apply -> publish -> read -> render */
 /*
- * The hooks about objects: check the arguments, look the device up, and insert or remove
- * the object (object.h). Each public function is a test of the switch and a jump.
+ * The hooks that record objects: they check the arguments, look the device up, and
+ * insert or remove the object (object.h). Each public function is a test of the switch
+ * and a jump.
  */
 #include "record/core_set.h"
 #include "record/note.h"
@@ -30,7 +31,7 @@ static TTM_COLD void reject(enum ttmem_anomaly reason, enum ttm_entry entry,
 	ttm_hook_leave(&hook);
 }
 
-/* A device or mesh that is used for the first time, or does not exist. */
+/* Inserts on a device or mesh that is used for the first time, or does not exist. */
 static TTM_SLOW void insert_first(
 	struct ttm_seat *seat, uint32_t device, struct ttm_object object)
 {
@@ -119,7 +120,9 @@ void ttmem_alloc(uint32_t device, enum ttmem_kind kind, uint64_t id,
 		buffer_alloc(device, (uint32_t)kind, id, addr, size);
 }
 
-/* What the allocator reserved; false if that cannot be kept. */
+/*
+ * Computes what the allocator reserved. Returns false if the figures do not fit a slot.
+ */
 static bool buffer_used(const struct ttmem_buffer *buffer, uint32_t *ret_banks,
 	uint64_t *ret_used)
 {
@@ -219,7 +222,7 @@ void ttmem_free_any(uint32_t device, uint64_t id)
 
 /* -- circular buffers and kernels ------------------------------------------------- */
 
-/* False if size x cores cannot be kept. `cores` as in an object. */
+/* Returns false if size x cores does not fit a slot. `cores` as in an object. */
 static bool bytes_on_cores(uint64_t size, uint32_t cores, uint64_t *ret_bytes)
 {
 	return size <= TTM_OBJECT_BYTES_MAX &&

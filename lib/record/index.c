@@ -6,16 +6,15 @@
 #include <sys/mman.h>
 
 /*
- * Of a part. Large enough that each of a few thousand ids that follow each other has
- * its line, small enough for a second-level cache: with twice as many lines an
- * allocation took 10 ns more. The parts of devices that are not there take address
- * space only.
+ * First lines of a part: enough that each of a few thousand consecutive ids has its
+ * line, and few enough for a second-level cache. With twice as many lines an allocation
+ * took 10 ns more. The parts of devices that do not exist take address space only.
  */
 #define FIRST_LINES 4096u
 #define GROWTH_SHIFT 3
 #define LINES_MAX (FIRST_LINES << (3 * GROWTH_SHIFT))
 
-/* As many overflow lines again as half a part's first lines, behind those. */
+/* Overflow lines: half as many as a part's first lines, stored behind those. */
 static uint64_t overflow_lines(uint64_t lines)
 {
 	return lines / 2;
@@ -37,13 +36,13 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 
 	if (!memory)
 		return NULL;
-	/* Random places in it: with large pages fewer of them are far away. The
-	 * first level of a small process should stay small. */
+	/* Accesses are random: large pages keep most of them in the TLB. The
+	 * first level stays small for small processes. */
 	if (older) {
 		int error = errno;
 
 		madvise(memory, level_size(lines), MADV_HUGEPAGE);
-		errno = error; /* a hook leaves it as it was */
+		errno = error; /* a hook preserves errno */
 	}
 	overflow = memory + TTM_INDEX_PARTS * lines;
 	level = (struct ttm_level *)(overflow + overflow_lines(lines));
@@ -59,7 +58,7 @@ static struct ttm_level *level_make(uint64_t lines, struct ttm_level *older)
 	return level;
 }
 
-/* First lines of a part. */
+/* Returns the number of first lines of a part. */
 static uint64_t level_lines(const struct ttm_level *level)
 {
 	return 2 * (level->mask / sizeof(struct ttm_bucket) + 1);
@@ -71,7 +70,7 @@ static void level_drop(struct ttm_level *level)
 		level->halves[0], level_size(level_lines(level)));
 }
 
-/* True if there is a newer level than `level` now, whoever made it. */
+/* Returns true if there is a newer level than `level` now, whichever thread made it. */
 static bool level_add(struct ttm_process *process, struct ttm_level *level)
 {
 	uint64_t lines = level_lines(level) << GROWTH_SHIFT;
@@ -109,27 +108,30 @@ void ttm_index_drop(struct ttm_process *process)
 	}
 }
 
-/* Adds an empty line to the chain; false if the level has none left. */
+/* Adds an empty line to the chain; returns false if the level has none left. */
 static bool overflow_append(struct ttm_level *level, struct ttm_bucket *bucket)
 {
 	uint64_t n;
 
-	/* relaxed: only to not count up without end */
+	/* relaxed: only keeps the count from growing without end */
 	if (ttm_load(&level->overflow_used) >= level->overflow_len)
 		return false;
 	n = ttm_fetch_add(&level->overflow_used, 1);
 	if (n >= level->overflow_len)
 		return false;
-	/* pairs(index-line): full, with ttm_probe_next_bucket. If another line
-	 * went in first, that one serves and ours stays unused. */
+	/* pairs(index-line): full, with ttm_probe_next_bucket. If another
+	 * thread's line went in first, ours stays unused. */
 	ttm_cas(&bucket->next, 0, n + 1);
 	return true;
 }
 
-/* A chain that needs a further line in a crowded level goes to a new one. */
+/*
+ * Returns whether the level is crowded: a chain that needs a further line then goes to
+ * a new level.
+ */
 static bool level_is_crowded(const struct ttm_level *level)
 {
-	/* relaxed: when to grow is a matter of taste */
+	/* relaxed: the moment of growth does not matter */
 	return ttm_load(&level->overflow_used) > level->overflow_len / 2;
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * From an object's key to its slot: private to the process, lock-free, safe in
- * signal handlers, and it grows without moving anything.
+ * The index from an object's key to its slot: private to the process, lock-free, safe
+ * in signal handlers. It grows without moving an entry.
  *
- * Levels of buckets, in parts by place. A bucket is a cache line of seven entries
- * and a link to an overflow line. When a level has too many of those, a level eight times as large
- * is added and takes all further entries; a search looks through all levels, the
- * newest first. A freed entry is stored as 0 and used again.
+ * The index has levels of buckets, in parts by place. A bucket is a cache line of seven
+ * entries and a link to an overflow line. When a level has too many overflow lines, a
+ * level eight times as large is added and takes all further entries; a search visits
+ * all levels, the newest first. A freed entry is stored as 0 and used again.
  *
- * An entry is a hint: whoever finds one compares the key in the slot, and takes
- * the object only by a CAS on the slot's word.
+ * An entry is a hint: a reader compares the key in the slot, and takes the object only
+ * by a CAS on the slot's word.
  *
- * A slot is live before its entry goes in, and the key is looked up again after:
- * of two threads that insert one key at once, at least one sees the other. See
- * object.h for who then wins.
+ * A slot is live before its entry is inserted, and the key is looked up again
+ * afterwards: of two threads that insert one key at once, at least one sees the other.
+ * See object.h for the winner.
  */
 #ifndef TTM_RECORD_INDEX_H
 #define TTM_RECORD_INDEX_H
@@ -42,12 +42,12 @@ static inline uint64_t ttm_hash(uint64_t a, uint64_t b)
 }
 
 /*
- * Ids that follow each other, as those of a counter do, have lines that follow each
- * other: the caches foresee the next one, and a line comes round again only after as
- * many ids as there are lines. Even and odd ids have a half each: two threads that
- * take turns with a counter keep to their own lines, and to those that the caches
- * fetch along with them. The upper bits are folded in above the lowest: ids that are
- * multiples of something, as addresses are, are spread by these.
+ * Returns the line of an id. Consecutive ids, such as those of a counter, have
+ * consecutive lines: the caches prefetch the next line, and a line is used again only
+ * after as many ids as there are lines. Even and odd ids have a half each, so two
+ * threads that take turns with a counter keep to their own lines and the lines fetched
+ * along with them. The upper bits are folded in above the lowest, which spreads ids
+ * that are multiples, as addresses are.
  */
 static inline uint64_t ttm_line(uint64_t id, unsigned figure)
 {
@@ -59,9 +59,9 @@ static inline uint64_t ttm_line(uint64_t id, unsigned figure)
 }
 
 /*
- * The line, whose lowest bit is the half, and below it the part: these bits together
- * are one of TTM_INDEX_HALVES. The part is chosen by the place: threads with a device
- * each would otherwise take every other line from each other's caches.
+ * Returns the hash: the line, whose lowest bit is the half, above the part; these bits
+ * together are one of TTM_INDEX_HALVES. The place chooses the part, so that threads
+ * with a device each do not share lines.
  */
 static inline unsigned ttm_part(unsigned place)
 {
@@ -80,8 +80,8 @@ static inline uint64_t ttm_tag(uint64_t hash)
 
 /*
  * The CBs of a program on a place share TTM_CB_LINES lines, so that the end of the
- * program finds all of them there. Their ids may be small numbers or addresses: a
- * multiplication spreads both.
+ * program finds all of them there. A multiplication spreads ids that are small numbers
+ * or addresses.
  */
 #define TTM_CB_LINES 2u
 
@@ -98,7 +98,7 @@ static inline uint64_t ttm_cb_bucket_hash(
 		part;
 }
 
-/* A key on no place yet; ttm_key_on() names it. */
+/* Prepares a key without a place; ttm_key_on() adds the place. */
 static inline void ttm_key_begin(
 	struct ttm_key *ret_key, unsigned figure, uint64_t program, uint64_t id)
 {
@@ -124,8 +124,8 @@ static inline void ttm_key_begin(
 }
 
 /*
- * Places of one part share lines, and mostly have the same ids: each has a tag of its
- * own, so that one is not taken for the other.
+ * Each place has its own tag, because places of one part share lines and mostly have
+ * the same ids.
  */
 static inline uint64_t ttm_tag_of_place(unsigned place)
 {
@@ -157,7 +157,7 @@ static inline struct ttm_bucket *ttm_level_bucket(
 {
 	uint64_t offset = hash * (TTM_BUCKET_SIZE / TTM_INDEX_HALVES);
 
-	/* What chooses the half is below a bucket's size here. */
+	/* The bits below a bucket's size choose the half. */
 	return (struct ttm_bucket *)(void
 			*)(level->halves[hash % TTM_INDEX_HALVES] +
 		(offset & level->mask));
@@ -166,9 +166,9 @@ static inline struct ttm_bucket *ttm_level_bucket(
 #define TTM_BUCKET_ENTRIES 0x7fu /* all of them, as bits */
 
 /*
- * The entries of a bucket that have this tag in their upper half, a bit for each; 0:
- * those that are empty. The upper half of an entry is never 0 and that of `next`
- * always, so that neither is taken for the other.
+ * Returns the entries of a bucket with this tag in their upper half, a bit for each; 0
+ * for the tag: those that are empty. The upper half of an entry is never 0 and that of
+ * `next` is always 0, which keeps the two apart.
  */
 static inline unsigned ttm_bucket_with(
 	const struct ttm_bucket *bucket, uint64_t tag)
@@ -178,7 +178,7 @@ static inline unsigned ttm_bucket_with(
 		(const uint64_t *)(const void *)bucket, (uint32_t)(tag >> 32));
 }
 
-/* The first entry of a bucket with this tag, if there is one, and its number. */
+/* Finds the first entry of a bucket with this tag, and its number. */
 static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 	uint64_t tag, uint64_t *ret_entry, unsigned *ret_at)
 {
@@ -186,7 +186,8 @@ static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 
 	/* pairs(index-entry): acquire, with ttm_bucket_put */
 	*ret_entry = ttm_load_acquire(&bucket->entries[0]);
-	/* Mostly it is alone in its bucket: then nothing waits for the others. */
+	/* The first entry is mostly alone in its bucket: then nothing waits
+	 * for the others. */
 	*ret_at = 0;
 	if (TTM_LIKELY((*ret_entry ^ tag) >> 24 == 0))
 		return true;
@@ -199,7 +200,7 @@ static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 	return TTM_LIKELY((*ret_entry ^ tag) >> 24 == 0);
 }
 
-/* A walk over the buckets where a key may be, the newest level first. */
+/* A walk over the buckets that may have a key, the newest level first. */
 struct ttm_probe {
 	const struct ttm_level *level;
 	struct ttm_bucket *bucket;
@@ -234,7 +235,7 @@ static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
 struct ttm_search {
 	struct ttm_probe probe;
 	uint64_t tag;
-	unsigned found; /* in this bucket, still to come */
+	unsigned found; /* those of this bucket that are still to come */
 };
 
 static inline unsigned search_bucket(const struct ttm_search *search)
@@ -252,14 +253,14 @@ static inline void ttm_search_start(struct ttm_search *search,
 	search->found = search_bucket(search);
 }
 
-/* Over whatever may lead to the key. */
+/* Starts a walk over all entries that may lead to the key. */
 static inline void ttm_search_key(struct ttm_search *search,
 	const struct ttm_process *process, const struct ttm_key *key)
 {
 	ttm_search_start(search, process, key->bucket_hash, key->tag);
 }
 
-/* The place of the next one, or NULL at the end; *ret_entry is its value. */
+/* Returns the place of the next entry, or NULL at the end; *ret_entry is its value. */
 static inline uint64_t *ttm_search_next(
 	struct ttm_search *search, uint64_t *ret_entry)
 {
@@ -285,13 +286,14 @@ static inline uint64_t *ttm_search_next(
 	}
 }
 
-/* Whether there is an entry with the key's tag, but for `mine`. */
+/* Returns whether there is an entry with the key's tag besides `mine`. */
 bool ttm_index_has_other(const struct ttm_process *process,
 	uint64_t bucket_hash, uint64_t tag, uint64_t mine);
 
 /*
- * The same after an insertion at `place` of this bucket of this level: the answer "no" is certain, and needs no slot. The newest level must be asked for again: by now there
- * may be one with a rival.
+ * Returns the same after an insertion at `place` of this bucket of this level: the
+ * answer "no" is certain, and needs no slot. The newest level is loaded again, because
+ * a rival may be in a level that was added meanwhile.
  */
 static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	const struct ttm_level *level, const struct ttm_bucket *bucket,
@@ -300,9 +302,9 @@ static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	bool single = !level->older && ttm_level_newest(process) == level;
 	unsigned found;
 
-	/* relaxed: a further line that is not seen yet has nothing from before
-	 * our insertion, and who comes after it sees us. Mostly it is alone in
-	 * its bucket. */
+	/* relaxed: a further line that is not visible yet holds nothing from
+	 * before our insertion, and later insertions see ours. Our entry is
+	 * mostly alone in its bucket. */
 	if (TTM_LIKELY(place == bucket->entries && single &&
 		    ttm_line_is_zero_from(bucket->entries, 1)))
 		return false;
@@ -314,7 +316,10 @@ static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
 }
 
-/* Whether there may be any; "no" is certain if the key is not about to come. */
+/*
+ * Returns whether there may be an entry; "no" is certain if no thread is inserting the
+ * key.
+ */
 static inline bool ttm_index_may_have(const struct ttm_level *level,
 	const struct ttm_bucket *bucket, const struct ttm_key *key)
 {
@@ -342,24 +347,23 @@ uint64_t *ttm_index_insert_slow(
 
 static inline bool place_take(uint64_t *place, uint64_t entry)
 {
-	/* relaxed: the CAS decides.
-	 * pairs(index-entry): full, with whoever probes, and with
-	 * ttm_index_clear */
+	/* relaxed: the CAS decides. pairs(index-entry): full, with every
+	 * probe and with ttm_index_clear */
 	if (TTM_UNLIKELY(ttm_load(place) != 0 || !ttm_cas(place, 0, entry)))
 		return false;
-	/* pairs(index-insert): full, with the same line on another thread: of
-	 * two equal keys at least one sees the other when it looks again */
+	/* pairs(index-insert): full, with the same line on another thread:
+	 * of two equal keys at least one sees the other in its second look */
 	ttm_fence_after_cas();
 	return true;
 }
 
-/* The place, or NULL if the bucket is full. */
+/* Inserts an entry; returns its place, or NULL if the bucket is full. */
 static inline uint64_t *ttm_bucket_put(
 	struct ttm_bucket *bucket, uint64_t entry)
 {
 	unsigned empty;
 
-	/* As in ttm_bucket_find, mostly the first. */
+	/* The first entry is mostly empty. */
 	if (TTM_LIKELY(place_take(&bucket->entries[0], entry)))
 		return &bucket->entries[0];
 	empty = ttm_bucket_with(bucket, 0) & TTM_BUCKET_ENTRIES;
@@ -370,9 +374,9 @@ static inline uint64_t *ttm_bucket_put(
 }
 
 /*
- * Puts the slot in. The place is the caller's to clear after it has won the CAS
- * that frees the slot. NULL without memory. Orders the insertion before whatever
- * the caller loads next.
+ * Inserts an entry and returns its place, or NULL without memory. The caller clears the
+ * place after it has won the CAS that frees the slot. The insertion is ordered before
+ * the caller's next load.
  */
 static inline uint64_t *ttm_index_insert(
 	struct ttm_process *process, uint64_t bucket_hash, uint64_t entry)

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> [lane] -> drain -> apply -> publish -> read -> render */
 /*
- * A broadcast buffer: the writer never waits, and a reader that was lapped knows.
+ * The ring of a thread: the writer never waits, and a reader that was lapped detects it.
  *
  *   writer  intent = t + 1; release fence; slot, counters, record; tail = t + 1
  *   reader  tail (acquire); copy; acquire fence; intent;
  *           keep record i if intent - i <= 2,048
  *
- * If the reader copied any byte of a newer record, the fence makes it see the
- * intent that came before it, and it drops what it copied. `intent` is raised
- * before the slot is touched, so that a process that was killed inside an
- * operation shows it. An operation that replaces an object has two records, and its
- * tail goes up by both at once. Wait-free; one
- * writer at a time (the seat's owner).
+ * If the reader copied any byte of a newer record, the fence makes it see the intent
+ * of that record, and it drops the copy. `intent` is raised before the slot changes,
+ * so that a kill inside an operation is visible. An operation that replaces an object
+ * has two records, and raises `tail` by both at once. Wait-free; one writer at a time
+ * (the seat's owner).
  */
 #ifndef TTM_RECORD_LANE_H
 #define TTM_RECORD_LANE_H
 
 #include "record/process.h"
 
-/* The next records get memory: see lane_grow() in seat.c. */
+/* Gives memory to the next records: see ttm_lane_extend() in seat.c. */
 void ttm_lane_extend(struct ttm_lane *lane);
 
 static TTM_INLINE void lane_intend(struct ttm_lane *lane, uint64_t records)
@@ -28,8 +27,9 @@ static TTM_INLINE void lane_intend(struct ttm_lane *lane, uint64_t records)
 		ttm_lane_extend(lane);
 	/* relaxed: ordered by the fence */
 	ttm_store(&lane->control->intent, lane->tail + records);
-	/* pairs(lane-intent): release, with the drain's fence before it loads
-	 * intent: no byte of what follows is seen without it */
+	/* pairs(lane-intent): release, with the drain's fence before it
+	 * loads intent: a reader that sees any byte of what follows sees the
+	 * intent */
 	ttm_fence_release();
 	TTM_TESTPOINT("intent raised");
 }
@@ -39,20 +39,20 @@ static TTM_INLINE void ttm_lane_begin(struct ttm_lane *lane)
 	lane_intend(lane, 1);
 }
 
-/* An operation has two records, or one that has begun turns out to have two. */
+/* Begins an operation with two records, or raises one that has begun to two. */
 static TTM_INLINE void ttm_lane_begin_two(struct ttm_lane *lane)
 {
 	lane_intend(lane, 2);
 }
 
-/* Where the next record goes, or one `ahead` of it. */
+/* Returns where the next record goes, or one `ahead` of it. */
 static TTM_INLINE struct ttm_words *ttm_lane_record(
 	const struct ttm_lane *lane, unsigned ahead)
 {
 	return &lane->records[(lane->tail + ahead) % TTM_LANE_RECORDS];
 }
 
-/* The one after a record. */
+/* Returns the record after this one. */
 static TTM_INLINE struct ttm_words *ttm_lane_record_after(
 	const struct ttm_lane *lane, struct ttm_words *record)
 {
@@ -62,7 +62,7 @@ static TTM_INLINE struct ttm_words *ttm_lane_record_after(
 		record;
 }
 
-/* A record about an object but for w6 and w7; its words but for w0, w1 and w3. */
+/* Writes a record about an object except w6 and w7; w0, w1 and w3 are arguments. */
 static TTM_INLINE void ttm_record_begin(struct ttm_words *record, uint64_t w0,
 	uint64_t w1, uint64_t w3, const struct ttm_words *words)
 {
@@ -91,8 +91,8 @@ static TTM_INLINE void ttm_lane_end(struct ttm_lane *lane, unsigned records)
 {
 	uint64_t tail = lane->tail + records;
 
-	/* pairs(lane-tail): release, with the drain's load of tail: the records
-	 * are whole, and the slots and the counters are in */
+	/* pairs(lane-tail): release, with the drain's load of tail: records,
+	 * slots and counters are complete */
 	ttm_store_release(&lane->control->tail, tail);
 	lane->tail = tail;
 	TTM_TESTPOINT("tail raised");
@@ -107,19 +107,21 @@ static inline void ttm_lane_commit(
 }
 
 /*
- * The counter block of a lane for a device entry (TTM_BLOCK_LANE_WIDE: its own); NULL if
- * the segment cannot grow.
+ * Makes the counter block of a lane for a device entry (TTM_BLOCK_LANE_WIDE: its own);
+ * returns NULL if the segment cannot grow.
  */
 void *ttm_block_make(
 	struct ttm_process *process, uint32_t lane, unsigned device);
 
-/* Makes room for a block, so that one will hardly fail. */
+/* Makes room for a block, so that making one will hardly fail. */
 bool ttm_block_has_room(struct ttm_process *process);
 
 bool ttm_lane_blocks_make(struct ttm_process *process, struct ttm_lane *lane,
 	uint64_t members);
 
-/* Whether the lane has counter blocks of all these devices; makes what is missing. */
+/*
+ * Returns whether the lane has counter blocks of all these devices; makes missing ones.
+ */
 static TTM_INLINE bool ttm_lane_blocks(struct ttm_process *process,
 	struct ttm_lane *lane, uint64_t members)
 {

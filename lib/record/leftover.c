@@ -17,7 +17,7 @@
 #include "shm/text.h"
 
 #define TIDY_ABOVE_BYTES (64ull << 20)
-/* Where a ttmemd was killed: who follows him reads what is there. */
+/* Limit where a ttmemd was killed: its successor reads what is there. */
 #define TIDY_ABOVE_AWAITED_BYTES (512ull << 20)
 #define TIDY_SHARE 4u /* of a small filesystem, as in a container */
 #define TIDY_ABOVE_MARKERS 256u
@@ -29,16 +29,16 @@
 struct item {
 	uint64_t time_ns;
 	uint64_t bytes;
-	uint64_t objects; /* live in it */
+	uint64_t objects; /* live objects in it */
 	uint64_t object_bytes;
 	char name[NAME_SIZE];
 };
 
 struct tidy {
 	int directory;
-	uint64_t above; /* bytes that may lie about */
+	uint64_t above; /* bytes that may be left */
 	uint64_t bytes; /* of all segments, dead or not */
-	uint64_t dead;  /* of the dead ones still there */
+	uint64_t dead;  /* of the dead segments that are left */
 	uint64_t markers;
 	struct ttm_lost lost;
 	size_t items_len;
@@ -52,7 +52,7 @@ static bool name_starts(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* PID of "p.PID.START..." or "u.PID.START..."; 0 if it is something else. */
+/* Returns the PID of "p.PID.START..." or "u.PID.START...", or 0 for other names. */
 static uint64_t name_numbers(const char *name, uint64_t *ret_start)
 {
 	uint64_t pid = 0, start = 0;
@@ -68,8 +68,8 @@ static uint64_t name_numbers(const char *name, uint64_t *ret_start)
 }
 
 /*
- * As it looks from here. A process that cannot be seen at all is not this
- * function's to judge: its pid namespace must be ours.
+ * Returns whether a process is gone, as far as this process can see: both must be in
+ * the same pid namespace.
  */
 static bool process_is_gone(uint64_t pid, uint64_t start)
 {
@@ -82,7 +82,7 @@ static bool process_is_gone(uint64_t pid, uint64_t start)
 	ttm_text_add_decimal(&text, pid);
 	ttm_text_add(&text, "/stat");
 	now = ttm_start_time_read(path);
-	if (now == 0 || start == 0) /* gone; or one of us could not see */
+	if (now == 0 || start == 0) /* gone, or invisible to us */
 		return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 	return now != start;
 }
@@ -106,7 +106,7 @@ static bool read_all(int fd, void *ret_bytes, size_t size, uint64_t off)
 	return n == (ssize_t)size;
 }
 
-/* The beginning of a header: all that is needed, for stacks may be small. */
+/* The part of a header that is needed: stacks may be small. */
 struct identity {
 	uint64_t magic;
 	uint8_t skipped[0x28 - 8];
@@ -123,8 +123,9 @@ static_assert(offsetof(struct identity, start_time) ==
 	"as in the header");
 
 /*
- * Dead for sure: the lock is free, and its process was of this boot and of our pid
- * namespace and is gone, or of another boot. In doubt it stays.
+ * Returns whether a segment is certainly dead: the lock is free, and its process
+ * belonged to another boot, or to this boot and our pid namespace and is gone. In doubt
+ * the segment stays.
  */
 static bool segment_is_dead(int fd, const struct identity *identity)
 {
@@ -210,7 +211,7 @@ static int size_visit(void *context, const char *name)
 	return 0;
 }
 
-/* Never opens a segment of our own: closing it would drop our lock. */
+/* Skips our own segment: closing it would drop our lock. */
 static int item_visit(void *context, const char *name)
 {
 	struct tidy *tidy = context;
@@ -242,7 +243,7 @@ static bool item_before(const struct item *a, const struct item *b)
 	return a->time_ns < b->time_ns;
 }
 
-/* A heap of indices would be faster; this is a few thousand at most. */
+/* Linear search: there are a few thousand items at most. */
 static struct item *item_next(struct tidy *tidy)
 {
 	struct item *next = NULL;
@@ -295,8 +296,8 @@ static void tidy_measure(struct tidy *tidy)
 }
 
 /*
- * One process tidies at a time; the lock goes when the file is closed. Returns a
- * descriptor or a negative errno.
+ * Opens the lost file. One process tidies at a time; closing the file drops the lock.
+ * Returns a descriptor or a negative errno.
  */
 static int lost_open(int directory)
 {
@@ -309,8 +310,8 @@ static int lost_open(int directory)
 
 	if (fd < 0)
 		return -errno;
-	/* Whatever the umask is; and room for the count before anything goes:
-	 * beyond a limit, the write would be a signal. */
+	/* Set the mode whatever the umask is, and allocate room for the
+	 * count first: beyond a limit, the write would be a signal. */
 	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0)
 		r = -errno;
 	if (r == 0)
@@ -322,7 +323,10 @@ static int lost_open(int directory)
 	return fd;
 }
 
-/* As a process does that ends in order: see segment_shrink. */
+/*
+ * Returns the history of a dead segment to the filesystem, as segment_shrink does at an
+ * orderly end.
+ */
 static void history_give_back(int fd)
 {
 	const uint32_t gone = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
@@ -359,8 +363,8 @@ static void item_shrink(int directory, const struct item *item)
 }
 
 /*
- * The filesystem is so full that there is no room to count. What goes here needs no
- * count: a segment without objects, or else the history of one that has some.
+ * Frees space where the filesystem is too full to count. It removes only segments
+ * without objects, and the history of others, which needs no count.
  */
 static void room_make(struct tidy *tidy)
 {
@@ -377,8 +381,8 @@ static void room_make(struct tidy *tidy)
 }
 
 /*
- * After the removal: killed in between, we leave a figure that is too low by what
- * one start removed, and the docs call it "at least".
+ * Count after the removal: a kill in between leaves a figure that is too low by what
+ * one start removed; the docs call it "at least".
  */
 static void lost_add(int fd, const struct ttm_lost *lost)
 {
@@ -396,13 +400,16 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	while (n < 0 && errno == EINTR);
 }
 
-/* Who is adding; in a child that number is its parent's, and says nothing. */
+/*
+ * Pid of the process of which a thread is adding, 0: none. A forked child finds its
+ * parent's pid, which means nothing there.
+ */
 static uint32_t lost_adder;
 
 /*
- * The lock keeps other processes away, but not other threads, who may tidy at the same
- * moment. It is two system calls; one who is stopped between them is waited for a tenth
- * of a second.
+ * Adds to the lost file. The file's lock excludes other processes, `lost_adder` other
+ * threads, which may tidy at the same moment. Adding takes two system calls; a thread
+ * that is stopped between them is waited for a tenth of a second.
  */
 static void lost_add_in_turn(int fd, const struct ttm_lost *lost)
 {
@@ -422,7 +429,7 @@ static void lost_add_in_turn(int fd, const struct ttm_lost *lost)
 	ttm_store32_release(&lost_adder, 0);
 }
 
-/* Measured again: another process may have tidied until just now. */
+/* Measures again, because another process may have tidied until just now. */
 static void tidy_locked(struct tidy *tidy, uint64_t above)
 {
 	tidy_measure(tidy);
@@ -455,7 +462,7 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	close(lost);
 }
 
-/* Or a share of a filesystem that is not much larger than that. */
+/* A share of a filesystem that is not much larger than that limit. */
 static uint64_t tidy_above(int directory)
 {
 	uint64_t most = ttm_directory_is_awaited(directory, UINT64_MAX) ?
@@ -515,7 +522,10 @@ struct own_markers {
 	uint64_t start;
 };
 
-/* One that could not read when it started, for want of a descriptor, says 0. */
+/*
+ * A process that could not read the number when it started, for want of a descriptor,
+ * says 0.
+ */
 static int own_marker_visit(void *context, const char *name)
 {
 	const struct own_markers *own = context;

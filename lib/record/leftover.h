@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * What processes leave behind where no aggregator takes it away. All of it is
+ * The files that dead processes leave where no aggregator removes them. All of it is
  * cold, allocates nothing from the heap and is async-signal-safe.
  */
 #ifndef TTM_RECORD_LEFTOVER_H
@@ -10,19 +10,22 @@
 #include <stdbool.h>
 
 /*
- * Called by a process that starts: if dead processes' segments in the directory take
- * more than 64 MiB, or a quarter of a small filesystem, and nobody serves it, removes
- * them, first the ones without live objects, then the oldest, until half of that is
- * left. What was removed with live objects is added to the directory's lost file,
- * where a leak check sees it. Dead markers beyond 256 go the same way. `pressed`: the
- * filesystem is full, half as much is too much already.
+ * Tidies a directory that nobody serves; called by a process that starts. If the
+ * segments of dead processes take more than 64 MiB, or a quarter of a small filesystem,
+ * it removes segments until half of that is left: first those without live objects,
+ * then the oldest. Removed segments with live objects are added to the directory's lost
+ * file, where a leak check sees them. Dead markers beyond 256 are removed likewise.
+ * `pressed`: the filesystem is full, so the limits are half as high.
  */
 void ttm_leftover_tidy(int directory, bool pressed);
 
-/* Makes a process visible that could not be tracked; see docs/layout.md. */
+/* Leaves a marker of a process that could not be tracked; see docs/layout.md. */
 void ttm_leftover_mark(const char *base, int error);
 
-/* It can, after all: takes away all that ttm_leftover_mark() left for the process. */
+/*
+ * Removes the markers that ttm_leftover_mark() left for the process, which can be
+ * tracked now.
+ */
 void ttm_leftover_unmark(const char *base);
 
 #endif

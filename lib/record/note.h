@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> [lane] -> drain -> apply -> publish -> read -> render */
-/* Records that change no slot: what happened besides, and what went wrong. */
+/* Records that change no slot: other events, anomalies and losses. */
 #ifndef TTM_RECORD_NOTE_H
 #define TTM_RECORD_NOTE_H
 
@@ -14,16 +14,16 @@ struct ttm_note {
 	uint64_t w2, w4, w5;
 };
 
-/* The operation has begun: this record ends it. */
+/* Ends an operation that has begun with this record. */
 void ttm_note_commit(const struct ttm_hook *hook, const struct ttm_note *note);
 
-/* It turned out that there is nothing to say. */
+/* Ends an operation that turned out to change nothing. */
 void ttm_noop_commit(const struct ttm_hook *hook);
 
-/* Likewise, in records `from` to `to` of an operation, which were promised. */
+/* Writes the same to records `from` to `to` of an operation, which were promised. */
 void ttm_noops_write(const struct ttm_lane *lane, unsigned from, unsigned to);
 
-/* Count, and note as above: the first ends an operation that has begun. */
+/* Counts, and writes a record; the first ends an operation that has begun. */
 void ttm_anomaly_commit(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 	unsigned place, unsigned figure, uint64_t id);
 void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
@@ -31,7 +31,7 @@ void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
 	unsigned place, unsigned figure, uint64_t id, uint64_t bytes);
 
-/* Count only, where another record tells the story. */
+/* Counts only, because another record reports the event. */
 static inline void ttm_anomaly_count(
 	const struct ttm_hook *hook, enum ttmem_anomaly reason)
 {

@@ -12,20 +12,20 @@
  * Counters are per device. Each change of a slot has a record with its generation, so
  * that the aggregator's mirror follows whatever the order across lanes.
  *
- * Replacing an object: the new slot goes live, then the old one is freed. In between both
- * are live with one key, and so they are when two threads allocate the same id at once.
- * Which one stays is decided by the rank: a new object's is one more than that of any it
- * found, and of two equal ranks the higher slot wins. A thread that sees a pair frees the
- * earlier object; the latest is never freed by this. An object inserts itself before it
- * looks for others, so each pair is seen at least once. Objects that are orphaned on all
- * their devices take no part in this.
+ * Replacing an object: the new slot goes live, then the old slot is freed. In between,
+ * both are live with one key; so are two objects of one id that two threads allocate at
+ * once. The rank decides which one stays: a new object's rank is one more than that of
+ * any object it found, and of two equal ranks the higher slot number wins. A thread that
+ * sees a pair frees the earlier object; the latest one is never freed by this. An object
+ * is inserted before its thread looks for others, so each pair is seen at least once.
+ * Objects that are orphaned on all their devices are left alone.
  *
  * A kernel loaded again with the same size and cores is a dispatch. When two threads
  * load it first at once, one of the two slots is given up "uncounted": the records
- * tell the mirror, and the counters show one load and one dispatch.
+ * inform the mirror, and the counters show one load and one dispatch.
  *
- * This header has what nearly every event needs, inlined into the hooks so that constants
- * fold; slow.c has all the rest. All of it is lock-free and runs inside a hook.
+ * This header has the common path, inlined into the hooks so that constants fold;
+ * found.c, insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
@@ -38,64 +38,65 @@
 #include "record/scope.h"
 #include "record/supply.h"
 
-/* An object as a hook is told of it. */
+/* An object as the caller of a hook described it. */
 struct ttm_object {
 	unsigned figure;
-	unsigned flags;  /* enum ttm_flag */
-	uint32_t cores;  /* count and core set, as in TTM_W7: bits 40-63 */
+	unsigned flags; /* enum ttm_flag */
+	uint32_t cores; /* count and core set, as in TTM_W7: bits 40-63 */
 	uint64_t id;
 	uint64_t address;
-	uint64_t size; /* CB: per core; kernel: of the binary */
-	uint64_t w5;   /* program; buffer: used bytes and banks */
-	uint64_t bytes; /* that it uses on each device */
+	uint64_t size;  /* CB: per core; kernel: of the binary */
+	uint64_t w5;    /* program; buffer: used bytes and banks */
+	uint64_t bytes; /* used on each device */
 };
 
-/* What stays the same in an object's slot until the object ends. */
+/* The words that stay the same in an object's slot until the object ends. */
 struct ttm_before {
 	uint32_t slot; /* TTM_SLOT_NONE: no object */
 	uint64_t w1;
 	uint64_t w6;
 };
 
-/* -- slow.c: whatever is rare. Arguments by value: see docs/recording.md ------------------ */
+/* -- whatever is rare. Arguments by value: see docs/recording.md ------------------ */
 
 /* Inserts an object where the usual path below does not apply. */
-void ttm_insert_slow(
-	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
+void ttm_insert_slow(struct ttm_seat *seat, struct ttm_where where,
+	struct ttm_object object);
 
-/* The same for an object whose key is often live already: looks before it inserts. */
+/* Inserts an object whose key is often live already: looks before it inserts. */
 void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
 	struct ttm_object object, uint64_t now);
 
 /*
- * The slot is live, and was inserted without a look: there may be others with its key.
- * Its words are in the lane's next record. `entry_at` NULL: it is not in the index yet.
+ * Checks for others with the key of an object that went live without a look. The words
+ * of its slot are in the lane's next record. `entry_at` NULL: the object is not in the
+ * index yet.
  */
 void ttm_insert_check(
 	struct ttm_seat *seat, struct ttm_where where, uint64_t *entry_at);
 
-/* The same for a CB that replaced another, after both records are written. */
+/* Checks the same for a CB that replaced another, after both records are written. */
 void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words);
 
 /*
- * Completes an object that went live to replace the object `before`, when that is gone or
- * the bucket was full (`entry_at` NULL).
+ * Completes an object that went live to replace `before`, when `before` is gone or the
+ * bucket was full (`entry_at` NULL).
  */
 void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words, struct ttm_before before);
 
 /* Loads a kernel that is not live on its place, but may be on one that overlaps. */
-void ttm_kernel_load_slow(
-	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object);
+void ttm_kernel_load_slow(struct ttm_seat *seat, struct ttm_where where,
+	struct ttm_object object);
 
-/* After a kernel was inserted: ends what other threads inserted on the same devices. */
+/* Ends the same kernel of other threads on these devices, after ours was inserted. */
 void ttm_kernel_settle(
 	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel);
 
 /*
- * Frees what has this key on these devices, through whatever place it was allocated. The
- * first object ends the operation that has begun.
+ * Frees the objects with this key on these devices, through whatever place they were
+ * allocated. The first object ends the operation that has begun.
  */
 void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
 	unsigned figure, uint64_t program, uint64_t id);
@@ -109,12 +110,11 @@ void ttm_program_remove(const struct ttm_hook *hook,
 	const struct ttm_where *where, uint64_t program);
 
 /* Frees all CBs on these devices: looks at every slot. */
-void ttm_cbs_remove(
-	const struct ttm_hook *hook, const struct ttm_where *where);
+void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where);
 
 /*
- * Copied field by field, and only where the call is: a struct that is copied whole
- * would be kept in memory on the usual path, too.
+ * Copies an object field by field, only where the call is: a struct that is copied
+ * whole would be kept in memory on the usual path, too.
  */
 static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
 {
@@ -146,7 +146,7 @@ static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
 
 /* -- keys and slots -------------------------------------------------------------- */
 
-/* Where the index has a key, or will have it. */
+/* The bucket of a key in the newest level of the index. */
 struct ttm_way {
 	struct ttm_key key;
 	struct ttm_level *level; /* the newest */
@@ -163,7 +163,7 @@ static TTM_INLINE void way_set(struct ttm_way *ret_way,
 		ret_way->level, ret_way->key.bucket_hash);
 }
 
-/* A live slot as it was at one moment; the rest of it is read when it is wanted. */
+/* A live slot as it was at one moment. The rest of its words is read later. */
 struct ttm_seen {
 	uint64_t *entry_at; /* its place in the index */
 	struct ttm_words *shared;
@@ -176,14 +176,13 @@ static TTM_INLINE bool figure_is(unsigned figure, const struct ttm_key *key)
 {
 	return figure == key->figure ||
 		(key->figure == TTMEM_FIGURE_KERNEL &&
-			figure > TTMEM_FIGURE_KERNEL &&
-			figure < TTMEM_FIGURES);
+			figure > TTMEM_FIGURE_KERNEL && figure < TTMEM_FIGURES);
 }
 
 /*
- * The entry that led to a slot must still be there after the slot was seen live.
- * Otherwise it was of an earlier object in the same slot, and its place in the index may
- * be another object's by now: an entry is cleared before its slot is used again.
+ * Returns whether the entry that led to a slot is still there after the slot was seen
+ * live. An entry is cleared before its slot is used again: if it is gone, it belonged
+ * to an earlier object, and its place in the index may be another object's by now.
  */
 static TTM_INLINE bool entry_stands(const uint64_t *entry_at, uint64_t entry)
 {
@@ -192,8 +191,8 @@ static TTM_INLINE bool entry_stands(const uint64_t *entry_at, uint64_t entry)
 }
 
 /*
- * What nearly every search finds: the first entry with the key's tag in the first
- * bucket. False is inconclusive. The slot is not read yet.
+ * Finds the first entry with the key's tag in the first bucket, which is nearly always
+ * the right one. False is inconclusive. The slot is not read yet.
  */
 static TTM_INLINE bool key_point(struct ttm_process *process,
 	struct ttm_bucket *bucket, const struct ttm_key *key,
@@ -210,10 +209,9 @@ static TTM_INLINE bool key_point(struct ttm_process *process,
 }
 
 /*
- * Whether that leads to an object with this key that is whole (on all devices of its
- * place) and younger than any close. False is inconclusive. The slot's words are of one
- * object only if w0 is still the same afterwards. The place of allocation needs no look:
- * with the same id it has another tag.
+ * Returns whether the entry leads to an object with this key that is whole (on all
+ * devices of its place) and younger than any close. False is inconclusive. The slot's
+ * words belong to one object only if w0 is still the same afterwards.
  */
 static TTM_INLINE bool key_glance(
 	const struct ttm_key *key, uint64_t closes, struct ttm_seen *seen)
@@ -224,8 +222,8 @@ static TTM_INLINE bool key_glance(
 	seen->w0 = ttm_load_acquire(&w[0]);
 	/* relaxed: a change in between shows in w0, and the CAS would fail */
 	seen->w1 = ttm_load(&w[1]);
-	return TTM_LIKELY((seen->w0 & 0xffff) ==
-			TTM_W0(0, key->place, TTM_SLOT_LIVE) &&
+	return TTM_LIKELY(
+		(seen->w0 & 0xffff) == TTM_W0(0, key->place, TTM_SLOT_LIVE) &&
 		TTM_W1_STAMP(seen->w1) == (uint16_t)closes &&
 		figure_is(TTM_W1_FIGURE(seen->w1), key) &&
 		ttm_load(&w[2]) == key->id &&
@@ -246,8 +244,8 @@ static TTM_INLINE uint64_t bytes_of(
 /* -- counters of all devices of an object ------------------------------------------ */
 
 /*
- * Whether a device was closed after the object was allocated, when the count of closes was
- * `allocated`.
+ * Returns whether a device was closed after the allocation of an object; the count of
+ * closes was `allocated` then.
  */
 static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
 {
@@ -312,7 +310,10 @@ static TTM_INLINE void members_replace(const struct ttm_hook *hook,
 
 /* -- the end of an object -------------------------------------------------------- */
 
-/* Of all threads that try, one gets true: the slot is its, with the body as it was. */
+/*
+ * Frees a slot by a CAS: one of all threads that try gets true, and owns the slot with
+ * its body.
+ */
 static TTM_INLINE bool slot_free(struct ttm_words *shared, uint64_t live)
 {
 	/* pairs(slot): full, with key_glance and the aggregator's scan */
@@ -330,9 +331,9 @@ static TTM_INLINE bool seen_free(const struct ttm_seen *seen)
 	return true;
 }
 
-/* What a free tells of an object that was seen, read before it is freed. */
+/* Words that a free record copies, read before the object is freed. */
 struct ttm_rest {
-	ttm_pair w4, w6; /* and the next */
+	ttm_pair w4, w6; /* and the next word */
 	uint64_t bytes;
 };
 
@@ -341,7 +342,7 @@ static TTM_INLINE void slot_rest(
 {
 	const uint64_t *w = seen->shared->w;
 
-	/* relaxed: the CAS shows whether they are of one object */
+	/* relaxed: the CAS shows whether the words are of one object */
 	ret_rest->w4 = ttm_pair_load(&w[4]);
 	ret_rest->w6 = ttm_pair_load(&w[6]);
 	ret_rest->bytes = bytes_of(figure, seen->w1, ttm_load(&w[4]),
@@ -363,8 +364,8 @@ static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
 }
 
 /*
- * What was seen goes, in an operation that has begun; false if it went meanwhile, or
- * changed, and nothing has happened yet.
+ * Frees the object that was seen, in an operation that has begun. Returns false if the
+ * object is gone or changed; nothing has happened then.
  */
 static TTM_INLINE bool seen_end(const struct ttm_hook *hook, uint64_t members,
 	unsigned figure, uint64_t closes, uint64_t id, uint64_t now,
@@ -394,15 +395,14 @@ static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
 	struct ttm_way way;
 
 	way_set(&way, hook->process, where->place, figure, program, id);
-	/* The bucket is on its way while the clock is read, which holds up
-	 * everything behind it. */
+	/* The clock holds up everything behind it; the bucket arrives
+	 * meanwhile. */
 	ttm_prefetch_write(way.bucket);
 	ttm_lane_begin(hook->lane);
 	now = ttm_clock_now();
 	closes = ttm_closes(hook->process);
-	if (TTM_UNLIKELY(
-		    !ttm_lane_blocks(
-			    hook->process, hook->lane, where->members) ||
+	if (TTM_UNLIKELY(!ttm_lane_blocks(
+				 hook->process, hook->lane, where->members) ||
 		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
 		    !key_glance(&way.key, closes, &seen) ||
 		    !seen_end(hook, where->members, figure, closes, id, now,
@@ -412,7 +412,10 @@ static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
 
 /* -- the beginning of an object ---------------------------------------------------- */
 
-/* The slot's body but for w6 and w7; sets words->w[0], with which it will be live. */
+/*
+ * Writes the slot's body except w6 and w7, and sets words->w[0] to the value that makes
+ * it live.
+ */
 static TTM_INLINE void slot_begin(
 	struct ttm_words *shared, struct ttm_words *words, unsigned place)
 {
@@ -440,7 +443,7 @@ static TTM_INLINE void slot_end(
 	TTM_TESTPOINT("slot live");
 }
 
-/* All but w6 and w7. */
+/* Writes the record except w6 and w7. */
 static TTM_INLINE void alloc_begin(
 	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
 {
@@ -449,7 +452,7 @@ static TTM_INLINE void alloc_begin(
 		words->w[3], words);
 }
 
-/* The words of an object, but for w0, w6, the slot and the rank. */
+/* Fills the words of an object except w0, w6, the slot and the rank. */
 static TTM_INLINE void words_fill(struct ttm_words *words,
 	const struct ttm_seat *seat, const struct ttm_object *object,
 	unsigned place, uint64_t closes)
@@ -457,8 +460,8 @@ static TTM_INLINE void words_fill(struct ttm_words *words,
 	struct ttm_scope scope = ttm_scope_now(seat);
 	uint64_t *w = words->w;
 
-	w[1] = TTM_W1(0, closes, object->figure, object->flags | scope.flags,
-		0);
+	w[1] = TTM_W1(
+		0, closes, object->figure, object->flags | scope.flags, 0);
 	w[2] = object->id;
 	w[3] = object->address;
 	w[4] = TTM_W4(object->size, place);
@@ -467,9 +470,10 @@ static TTM_INLINE void words_fill(struct ttm_words *words,
 }
 
 /*
- * Inserts at once and looks for others with the same key then: what is live already, an
- * anomaly for a buffer, may cost more. All that can be written before the clock is read is
- * written then, for reading it takes as long as writing it through, which the CAS waits for.
+ * Inserts first, then checks for others with the same key, because a live duplicate of
+ * a buffer is an anomaly and may cost more. Everything that can be written before the
+ * clock is read is written before: reading it takes as long as the stores, which the
+ * CAS waits for.
  */
 static TTM_INLINE void insert_boldly(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
@@ -514,11 +518,14 @@ static TTM_INLINE void insert_boldly(const struct ttm_hook *hook,
 	ttm_lane_end(lane, 1);
 }
 
-/* Whether an entry that may be the object's is in an overflow line or in an older level. */
+/*
+ * Returns whether an entry with the key's tag is in an overflow line or an older level.
+ */
 static TTM_INLINE bool entry_is_elsewhere(
 	const struct ttm_hook *hook, const struct ttm_way *way)
 {
-	/* relaxed: what another thread inserts now is found after ours */
+	/* relaxed: a later insertion by another thread is found in the
+	 * second look */
 	return TTM_UNLIKELY(way->level->older ||
 		       ttm_load(&way->bucket->next) != 0) &&
 		ttm_index_has_other(
@@ -527,7 +534,9 @@ static TTM_INLINE bool entry_is_elsewhere(
 
 /* -- kernels ------------------------------------------------------------------------ */
 
-/* A kernel that is the same in all respects: loading it is a dispatch. */
+/*
+ * Returns whether a kernel is the same in all respects: loading it is a dispatch then.
+ */
 static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
 	unsigned figure, unsigned flags, uint64_t size, uint32_t cores)
 {
@@ -558,16 +567,18 @@ static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
 	ttm_lane_end(hook->lane, 1);
 }
 
-/* Whether it was one; false is inconclusive. `seen` points to its slot. */
+/*
+ * Dispatches the kernel of which `seen` points to the slot. Returns false,
+ * inconclusive, if it is not the same one.
+ */
 static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
 	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
 {
 	uint64_t w4, w7;
 
-	if (TTM_UNLIKELY(
-		    !ttm_lane_blocks(
-			    hook->process, hook->lane, where->members) ||
+	if (TTM_UNLIKELY(!ttm_lane_blocks(
+				 hook->process, hook->lane, where->members) ||
 		    !key_glance(key, ttm_closes(hook->process), seen)))
 		return false;
 	w4 = ttm_load(&seen->shared->w[4]);
@@ -579,15 +590,15 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 		ttm_load(&seen->shared->w[0]) != seen->w0)
 		return false;
 	ttm_lane_begin(hook->lane);
-	dispatch_commit(hook, where->place, where->members, seen->w1,
-		object->id, now);
+	dispatch_commit(
+		hook, where->place, where->members, seen->w1, object->id, now);
 	return true;
 }
 
 /*
- * A kernel is often live when it is loaded, so it is looked up first: behind the clock,
- * where the bucket has arrived meanwhile, but before it if the last one was new, for then
- * this one will be, too. The clock is read again if that was wrong.
+ * Loads a kernel. It is often live, so it is looked up first: after the clock, when the
+ * bucket has arrived, but before the clock if the last kernel was new, for then this
+ * one mostly is, too. The clock is read again if that was wrong.
  */
 static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
@@ -598,7 +609,7 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	uint64_t now = 0;
 
 	if (!is_new) {
-		/* Only read: it may stay in the caches of others, too. */
+		/* Only read, so that other processors keep the line. */
 		__builtin_prefetch(way->bucket);
 		now = ttm_clock_now();
 	}
@@ -621,7 +632,7 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	}
 	if (kernel_dispatched(hook, where, object, &way->key, &seen, now))
 		return;
-	/* On several devices it may be there on some of them only. */
+	/* After a close, the kernel may be live on some of the devices only. */
 	if (ttm_place_is_alone(hook->process, where->place) &&
 		(where->members & (where->members - 1)) == 0)
 		ttm_insert_careful(
@@ -633,9 +644,9 @@ static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 /* -- circular buffers ----------------------------------------------------------------- */
 
 /*
- * Replaces the CB that `seen` points to: the new slot goes live and gets an index entry,
- * then the old slot is freed. Returns false if the CB that was seen is gone, and nothing
- * has happened.
+ * Replaces the CB that `seen` points to: the new slot goes live and gets an index
+ * entry, then the old slot is freed. Returns false if that CB is gone; nothing has
+ * happened then.
  */
 static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,
@@ -675,10 +686,10 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 		return true;
 	}
 	ttm_lane_begin_two(lane);
-	members_replace(hook, where->members, TTMEM_FIGURE_CB,
-		(uint32_t)closes, old.bytes, object->bytes);
-	rest_write(record, TTM_FLAG_REPLACED, object->id, words.w[6], seen,
-		&old);
+	members_replace(hook, where->members, TTMEM_FIGURE_CB, (uint32_t)closes,
+		old.bytes, object->bytes);
+	rest_write(
+		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
 	second = ttm_lane_record_after(lane, record);
 	alloc_begin(second, 0, &words);
 	ttm_record_end(second, &words);
@@ -700,8 +711,8 @@ static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
 
 	if (!found && !entry_is_elsewhere(hook, way))
 		insert_boldly(hook, where, object, way);
-	else if (TTM_UNLIKELY(
-			 !found || !cb_replace(hook, where, object, way, &seen)))
+	else if (TTM_UNLIKELY(!found ||
+			 !cb_replace(hook, where, object, way, &seen)))
 		ttm_insert_careful(hook->seat, *where, object_copy(object),
 			ttm_clock_now());
 }

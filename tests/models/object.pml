@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects are inserted, replaced, freed, and freed on some of their devices ("shrunk"):
- * lib/record/object.h, slow.c, index.h.
+ * lib/record/object.h, found.c, insert.c, index.h.
  *
  * A slot's w0 has a generation, a state and the devices that the object is on; each
  * change adds 1 to the generation, so equal generations mean equal w0. A key is a place

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Insertions that meet another object with their key: see object.h. */
+#include "record/found.h"
+#include "record/note.h"
+
+/* Some microseconds, for a thread that runs; a thread that does not is not waited for. */
+#define WITHDRAWAL_LOOKS 10000u
+
+/* -- the beginning of an object ------------------------------------------------------------ */
+
+/*
+ * An insertion on its way. `mine` is the new object; its words are set first of all. The
+ * object `before`, the latest that it saw before it was inserted, it may end even if its
+ * own is gone by then: see may_end().
+ */
+struct insertion {
+	struct ttm_hook hook;
+	struct ttm_where where;
+	struct ttm_before before;
+	struct ttm_key key;
+	struct ttm_found mine;
+};
+
+static void insertion_lost(struct insertion *in, enum ttmem_loss reason)
+{
+	const uint64_t *w = in->mine.words.w;
+
+	ttm_loss(&in->hook, reason, in->where.place, TTM_W1_FIGURE(w[1]), w[2],
+		ttm_words_bytes(&in->mine.words));
+}
+
+static void alloc_count(struct insertion *in)
+{
+	members_alloc(&in->hook, in->where.members,
+		TTM_W1_FIGURE(in->mine.words.w[1]),
+		ttm_words_allocated(in->hook.process, &in->mine.words),
+		ttm_words_bytes(&in->mine.words));
+}
+
+static void alloc_write(
+	struct ttm_words *record, unsigned flags, const struct ttm_words *words)
+{
+	alloc_begin(record, flags, words);
+	ttm_record_end(record, words);
+}
+
+static void alloc_count_commit(struct insertion *in)
+{
+	alloc_count(in);
+	alloc_write(ttm_lane_record(in->hook.lane, 0), 0, &in->mine.words);
+	ttm_lane_end(in->hook.lane, 1);
+}
+
+static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
+{
+	int8_t ranks = (int8_t)(TTM_W1_RANK(a->words.w[1]) -
+		TTM_W1_RANK(b->words.w[1]));
+
+	/* Half-way round, each would be earlier than the other. */
+	if (ranks == 0 || ranks == INT8_MIN)
+		return a->slot > b->slot;
+	return ranks > 0;
+}
+
+static bool is_same_kernel(
+	const struct ttm_found *found, const struct insertion *in)
+{
+	return ttm_words_are_same_kernel(&found->words, &in->mine.words);
+}
+
+static void dispatch_count(struct insertion *in, const struct ttm_found *found)
+{
+	ttm_lane_begin(in->hook.lane);
+	dispatch_commit(&in->hook, in->where.place, in->where.members,
+		found->words.w[1], found->words.w[2], ttm_clock_now());
+}
+
+/* What is live under the key now: a dispatch, or the rank of the new object. */
+static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
+{
+	struct ttm_process *process = in->hook.process;
+	struct ttm_search search;
+	uint8_t rank = 0, next;
+	struct ttm_found found;
+
+	in->before = (struct ttm_before){ .slot = TTM_SLOT_NONE };
+	ttm_search_key(&search, process, &in->key);
+	while (ttm_found_next(
+		process, &search, &in->key, TTM_SLOT_NONE, &found)) {
+		if (!ttm_found_is_current(process, &found))
+			continue;
+		/* A kernel that was unloaded from some of the devices is
+		 * loaded anew. */
+		if (is_same_kernel(&found, in) &&
+			ttm_found_members(process, &found) ==
+				in->where.members) {
+			dispatch_count(in, &found);
+			return true;
+		}
+		next = (uint8_t)(TTM_W1_RANK(found.words.w[1]) + 1);
+		if (in->before.slot != TTM_SLOT_NONE &&
+			(int8_t)(next - rank) <= 0)
+			continue;
+		rank = next;
+		in->before = (struct ttm_before){ found.slot, found.words.w[1],
+			found.words.w[6] };
+	}
+	*ret_rank = rank;
+	return false;
+}
+
+/* Another object with our key, current like ours. */
+static bool rival_next(struct insertion *in, struct ttm_search *search,
+	struct ttm_found *ret_found)
+{
+	struct ttm_process *process = in->hook.process;
+
+	while (ttm_found_next(
+		process, search, &in->key, in->mine.slot, ret_found))
+		if (ttm_found_is_current(process, &in->mine) &&
+			ttm_found_is_current(process, ret_found))
+			return true;
+	return false;
+}
+
+/*
+ * Whether an earlier rival is ours to end: if our object is still there now that the rival
+ * has been seen, for then there was a pair, or if we meant to replace it. Otherwise ours
+ * was ended meanwhile, and the rival may be of a later time: so late that its rank has
+ * come round, or of a key that was freed and allocated again.
+ */
+static bool may_end(const struct insertion *in, const struct ttm_found *rival)
+{
+	struct ttm_found mine = in->mine;
+
+	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. Not w0,
+	 * which changes when a part of the object is freed. */
+	ttm_fence_acquire();
+	if (ttm_found_renew(in->hook.process, &mine))
+		return true;
+	return in->before.slot == rival->slot &&
+		in->before.w1 == rival->words.w[1] &&
+		in->before.w6 == rival->words.w[6];
+}
+
+/*
+ * The slot goes back as if nothing had been; false if another thread freed the object, or
+ * a part of it: that was counted, and so the allocation must be.
+ */
+static bool insertion_withdraw(struct insertion *in)
+{
+	if (!slot_free(ttm_slot_at(in->hook.process, in->mine.slot),
+		    in->mine.words.w[0]))
+		return false;
+	ttm_index_clear(in->mine.entry_at);
+	ttm_found_commit(
+		&in->hook, &in->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
+	return true;
+}
+
+/* A later object of our key is live: ours was replaced before it was counted. */
+static void insertion_superseded(
+	struct insertion *in, const struct ttm_found *later)
+{
+	if (!is_same_kernel(later, in)) {
+		alloc_count_commit(in);
+		ttm_found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
+			ttm_clock_now());
+		return;
+	}
+	if (insertion_withdraw(in)) {
+		dispatch_count(in, later);
+		return;
+	}
+	/* The later one took ours over, or a part of ours was freed. */
+	alloc_count_commit(in);
+	if (ttm_found_renew(in->hook.process, &in->mine))
+		ttm_found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
+			ttm_clock_now());
+}
+
+/* One operation with two records: an object goes, ours comes. */
+static void insert_instead_of(struct insertion *in,
+	const struct ttm_found *earlier, unsigned free_flags,
+	unsigned alloc_flags)
+{
+	struct ttm_lane *lane = in->hook.lane;
+
+	ttm_lane_begin_two(lane);
+	ttm_free_write(ttm_lane_record(lane, 0), free_flags,
+		in->mine.words.w[6], &earlier->words);
+	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &in->mine.words);
+	ttm_lane_end(lane, 2);
+	ttm_found_recycle(&in->hook, earlier);
+}
+
+/*
+ * The earlier one goes first: the peak does not hold the two together. If it is a kernel
+ * that another thread loaded a moment ago, its load stays and ours is a dispatch.
+ * False if the earlier one is gone already.
+ */
+static bool insertion_replaces(struct insertion *in, struct ttm_found *earlier)
+{
+	uint64_t members;
+
+	if (!ttm_found_free(in->hook.process, earlier))
+		return false;
+	members = ttm_found_members(in->hook.process, earlier);
+	if (is_same_kernel(earlier, in) && members == in->where.members) {
+		insert_instead_of(
+			in, earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
+		dispatch_count(in, &in->mine);
+	} else {
+		ttm_found_count(&in->hook, earlier, members, TTM_FLAG_REPLACED);
+		alloc_count(in);
+		insert_instead_of(in, earlier, TTM_FLAG_REPLACED, 0);
+	}
+	return true;
+}
+
+/*
+ * The same kernel once more: its thread inserted it without a look, sees ours, and is
+ * about to withdraw it. Ended here it would have been loaded twice.
+ */
+static bool rival_withdraws(
+	const struct insertion *in, const struct ttm_found *rival)
+{
+	const struct ttm_words *slot = ttm_slot_at(
+		in->hook.process, rival->slot);
+	unsigned looks;
+
+	for (looks = 0; is_same_kernel(rival, in) && looks < WITHDRAWAL_LOOKS;
+		looks++)
+		/* relaxed: only whether it is another */
+		if (ttm_load(&slot->w[0]) != rival->words.w[0])
+			return true;
+	return false;
+}
+
+/*
+ * The rivals that were seen are not of one moment: the same thread may have withdrawn one
+ * and inserted another. So the first that is still there is replaced.
+ */
+static bool insertion_replaces_any(struct insertion *in)
+{
+	struct ttm_search search;
+	bool replaced = false;
+	struct ttm_found rival;
+
+	ttm_search_key(&search, in->hook.process, &in->key);
+	while (rival_next(in, &search, &rival)) {
+		if (is_later(&rival, &in->mine) || !may_end(in, &rival))
+			continue;
+		if (!replaced)
+			replaced = insertion_replaces(in, &rival);
+		else if (!rival_withdraws(in, &rival))
+			ttm_found_end(&in->hook, &rival, TTM_FLAG_REPLACED,
+				ttm_clock_now());
+	}
+	return replaced;
+}
+
+/* There may be other live objects with our key: see object.h. */
+static void insertion_settle(struct insertion *in)
+{
+	struct ttm_search search;
+	struct ttm_found rival;
+	bool alone = true;
+
+	ttm_search_key(&search, in->hook.process, &in->key);
+	while (rival_next(in, &search, &rival)) {
+		if (is_later(&rival, &in->mine)) {
+			insertion_superseded(in, &rival);
+			return;
+		}
+		alone = false;
+	}
+	if (alone || !insertion_replaces_any(in))
+		alloc_count_commit(in);
+}
+
+/* The slot is not in the index, so nobody else can have freed it. */
+static void insertion_without_index(struct insertion *in)
+{
+	uint64_t nowhere = 0;
+
+	in->mine.entry_at = &nowhere;
+	insertion_withdraw(in);
+	insertion_lost(in, TTMEM_LOSS_NO_INDEX);
+}
+
+static bool insertion_index(struct insertion *in)
+{
+	in->mine.entry = ttm_entry(&in->key, in->mine.slot);
+	in->mine.entry_at = ttm_index_insert(
+		in->hook.process, in->key.bucket_hash, in->mine.entry);
+	return in->mine.entry_at != NULL;
+}
+
+/* Slot and index entry; nothing is counted yet. False if that failed. */
+static bool insertion_begin(struct insertion *in, uint8_t rank)
+{
+	const struct ttm_hook *hook = &in->hook;
+	uint64_t *w1 = &in->mine.words.w[1];
+	struct ttm_words *shared;
+	bool done;
+
+	if (!ttm_supply_take(hook->process, hook->lane, &in->mine.slot)) {
+		insertion_lost(in, TTMEM_LOSS_NO_SLOT);
+		return false;
+	}
+	*w1 = TTM_W1_WITH(*w1, in->mine.slot, rank);
+	ttm_place_use(hook->process, in->where.place);
+	ttm_lane_begin(hook->lane);
+	shared = ttm_slot_at(hook->process, in->mine.slot);
+	slot_begin(shared, &in->mine.words, in->where.place);
+	slot_end(shared, &in->mine.words);
+	done = insertion_index(in);
+	TTM_TESTPOINT("index entered");
+	if (!done)
+		insertion_without_index(in);
+	return done;
+}
+
+static void insert_careful(struct insertion *in)
+{
+	uint8_t rank = 0;
+
+	if (!insertion_is_dispatch(in, &rank) && insertion_begin(in, rank))
+		insertion_settle(in);
+}
+
+/* After it was inserted without a look. */
+static void insertion_check(struct insertion *in)
+{
+	struct ttm_search search;
+	struct ttm_found rival;
+
+	ttm_search_key(&search, in->hook.process, &in->key);
+	if (!rival_next(in, &search, &rival))
+		alloc_count_commit(in);
+	else if (insertion_withdraw(in))
+		insert_careful(in);
+	else
+		insertion_settle(in);
+}
+
+/* False if there is no room to count it. */
+static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
+	const struct ttm_where *where, const struct ttm_object *object,
+	uint64_t now)
+{
+	in->hook = ttm_hook_of(seat);
+	in->where = *where;
+	in->before.slot = TTM_SLOT_NONE;
+	ttm_key_set(
+		&in->key, where->place, object->figure, object->w5, object->id);
+	words_fill(&in->mine.words, seat, object, where->place,
+		ttm_closes(in->hook.process));
+	in->mine.words.w[6] = now;
+	return ttm_blocks_or_loss(
+		&in->hook, where, object->figure, object->id, object->bytes);
+}
+
+static void insert_on(struct ttm_seat *seat, const struct ttm_where *where,
+	const struct ttm_object *object, bool careful)
+{
+	struct insertion in; /* not zeroed: it is large */
+
+	if (!insertion_prepare(&in, seat, where, object, ttm_clock_now()))
+		return;
+	if (careful)
+		insert_careful(&in);
+	else if (insertion_begin(&in, 0))
+		insertion_check(&in);
+}
+
+/*
+ * The table of places is full: one object for each device. All slots and counter blocks
+ * are there before the first one, so that the event is recorded as a whole or lost.
+ */
+static void insert_on_each(struct ttm_seat *seat, struct ttm_where where,
+	const struct ttm_object *object, bool careful)
+{
+	const struct ttm_hook hook = ttm_hook_of(seat);
+	uint64_t members = where.members;
+	struct ttm_where one;
+
+	if (!ttm_blocks_or_loss(
+		    &hook, &where, object->figure, object->id, object->bytes))
+		return;
+	if (!ttm_supply_reserve(hook.process, hook.lane,
+		    (uint32_t)__builtin_popcountll(members))) {
+		ttm_loss(&hook, TTMEM_LOSS_NO_SLOT, 0, object->figure,
+			object->id, object->bytes);
+		return;
+	}
+	while (members) {
+		one.members = members & -members;
+		one.place = ttm_place_of(hook.process, one.members, false);
+		members &= members - 1;
+		insert_on(seat, &one, object, careful);
+	}
+}
+
+TTM_COLD void ttm_insert_slow(
+	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object)
+{
+	bool careful = object.figure >= TTMEM_FIGURE_CB;
+
+	if (!where.place)
+		insert_on_each(seat, where, &object, careful);
+	else
+		insert_on(seat, &where, &object, careful);
+}
+
+TTM_SLOW void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
+	struct ttm_object object, uint64_t now)
+{
+	struct insertion in; /* not zeroed: it is large */
+
+	if (insertion_prepare(&in, seat, &where, &object, now))
+		insert_careful(&in);
+}
+
+/* False if there is no room for it in the index, and it is given up. */
+static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
+	const struct ttm_where *where, uint64_t *entry_at,
+	const struct ttm_words *words)
+{
+	in->hook = ttm_hook_of(seat);
+	in->where = *where;
+	in->before.slot = TTM_SLOT_NONE;
+	ttm_key_set(&in->key, where->place, TTM_W1_FIGURE(words->w[1]),
+		words->w[5], words->w[2]);
+	in->mine.entry_at = entry_at;
+	in->mine.slot = TTM_W1_SLOT(words->w[1]);
+	in->mine.entry = ttm_entry(&in->key, in->mine.slot);
+	in->mine.words = *words;
+	if (entry_at || insertion_index(in))
+		return true;
+	insertion_without_index(in);
+	return false;
+}
+
+TTM_COLD void ttm_insert_check(
+	struct ttm_seat *seat, struct ttm_where where, uint64_t *entry_at)
+{
+	struct ttm_hook hook = ttm_hook_of(seat);
+	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
+	struct insertion in; /* not zeroed: it is large */
+
+	/* In a record it is the type; the object's rank is its first. */
+	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
+	if (insertion_resume(&in, seat, &where, entry_at, &words))
+		insertion_check(&in);
+}
+
+TTM_COLD void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
+	uint64_t *entry_at, struct ttm_words words, struct ttm_before before)
+{
+	struct insertion in; /* not zeroed: it is large */
+
+	if (!insertion_resume(&in, seat, &where, entry_at, &words))
+		return;
+	in.before = before;
+	insertion_settle(&in);
+}
+
+TTM_COLD void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
+	uint64_t *entry_at, struct ttm_words words)
+{
+	struct ttm_search search;
+	struct ttm_found rival;
+	struct insertion in; /* not zeroed: it is large */
+
+	insertion_resume(&in, seat, &where, entry_at, &words);
+	ttm_search_key(&search, in.hook.process, &in.key);
+	while (rival_next(&in, &search, &rival)) {
+		if (is_later(&rival, &in.mine)) {
+			ttm_found_end(&in.hook, &in.mine, TTM_FLAG_REPLACED,
+				ttm_clock_now());
+			return;
+		}
+		if (may_end(&in, &rival))
+			ttm_found_end(&in.hook, &rival, TTM_FLAG_REPLACED,
+				ttm_clock_now());
+	}
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Frees that the usual path in object.h does not cover: other places, parts, programs. */
+#include "record/found.h"
+#include "record/note.h"
+#include "record/segment.h"
+
+/* -- free -------------------------------------------------------------------------------- */
+
+/*
+ * Frees the part on `members` of the object that was allocated on `place` with this key:
+ * the part that is not orphaned, or all of it (`late`). Returns the devices it left; 0:
+ * there is none.
+ */
+static uint64_t key_leave(const struct ttm_hook *hook,
+	const struct ttm_key *key, uint64_t members, bool late, uint64_t now)
+{
+	struct ttm_found found;
+	uint64_t part, left;
+
+	while (ttm_key_find(hook->process, key, members, &found)) {
+		part = members;
+		if (!late)
+			part &= ttm_found_current(hook->process, &found);
+		if (!part)
+			return 0;
+		ttm_lane_begin(hook->lane);
+		if (ttm_found_leave(hook, &found, part, 0, now, &left))
+			return left;
+	}
+	return 0;
+}
+
+/* The same for all places, the caller's first, with a key on none; returns the devices without an object. */
+static uint64_t key_leave_places(const struct ttm_hook *hook,
+	const struct ttm_where *where, const struct ttm_key *key, bool late,
+	uint64_t now)
+{
+	struct ttm_key on_place;
+	uint64_t members = where->members;
+	struct ttm_overlap overlap;
+	unsigned place = where->place;
+
+	ttm_overlap_start(&overlap, members, place);
+	if (!place)
+		place = ttm_overlap_next(hook->process, &overlap);
+	for (; members && place;
+		place = ttm_overlap_next(hook->process, &overlap)) {
+		on_place = *key;
+		ttm_key_on(&on_place, place);
+		members &= ~key_leave(hook, &on_place, members, late, now);
+	}
+	return members;
+}
+
+/*
+ * Frees what has the key on these devices, on each of them an orphan only if nothing else
+ * is there; returns those that have no such object.
+ */
+static uint64_t key_remove(const struct ttm_hook *hook,
+	const struct ttm_where *where, unsigned figure, uint64_t program,
+	uint64_t id)
+{
+	uint64_t now = ttm_clock_now();
+	struct ttm_where rest = *where;
+	struct ttm_key key;
+
+	ttm_key_begin(&key, figure, program, id);
+	rest.members = key_leave_places(hook, &rest, &key, false, now);
+	/* Another thread may have closed a device meanwhile. */
+	if (rest.members && ttm_closes(hook->process))
+		rest.members = key_leave_places(hook, &rest, &key, true, now);
+	return rest.members;
+}
+
+TTM_COLD void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
+	unsigned figure, uint64_t program, uint64_t id)
+{
+	const struct ttm_hook hook = ttm_hook_of(seat);
+
+	if (ttm_blocks_or_loss(&hook, &where, figure, id, 0) &&
+		key_remove(&hook, &where, figure, program, id))
+		ttm_anomaly(&hook, TTMEM_ANOMALY_FREE_UNKNOWN, where.place,
+			figure, id);
+}
+
+/*
+ * The kind of buffer that has this id on one of the devices, first of those that are not
+ * orphaned; DRAM if there is none. By the time it is used another thread may have freed it.
+ */
+static unsigned buffer_kind(
+	struct ttm_process *process, uint64_t members, uint64_t id)
+{
+	unsigned kind, kind_found = TTMEM_DRAM, place;
+	struct ttm_overlap overlap;
+	bool is_orphan = false;
+	struct ttm_found found;
+	struct ttm_key key;
+
+	for (kind = TTMEM_DRAM; kind <= TTMEM_TRACE; kind++) {
+		ttm_overlap_start(&overlap, members, 0);
+		while ((place = ttm_overlap_next(process, &overlap))) {
+			ttm_key_set(&key, place, kind, 0, id);
+			if (!ttm_key_find(process, &key, members, &found))
+				continue;
+			if (ttm_found_current(process, &found) & members)
+				return kind;
+			if (!is_orphan)
+				kind_found = kind;
+			is_orphan = true;
+		}
+	}
+	return kind_found;
+}
+
+void ttm_remove_any(
+	const struct ttm_hook *hook, const struct ttm_where *where, uint64_t id)
+{
+	struct ttm_where rest = *where;
+	uint64_t members;
+	unsigned kind;
+
+	if (!ttm_blocks_or_loss(hook, where, TTM_FIGURE_NONE, id, 0))
+		return;
+	do {
+		members = rest.members;
+		kind = buffer_kind(hook->process, members, id);
+		rest.members = key_remove(hook, &rest, kind, 0, id);
+		rest.place = 0;
+	} while (rest.members && rest.members != members);
+	if (rest.members)
+		ttm_anomaly(hook, TTMEM_ANOMALY_FREE_UNKNOWN, where->place,
+			kind, id);
+}
+
+/* -- the end of a program --------------------------------------------------------------- */
+
+static bool words_are_cb_of(
+	const struct ttm_words *words, unsigned place, uint64_t program)
+{
+	return TTM_W1_FIGURE(words->w[1]) == TTMEM_FIGURE_CB &&
+		words->w[5] == program && TTM_W4_PLACE(words->w[4]) == place;
+}
+
+static void part_leave(const struct ttm_hook *hook, struct ttm_found *found,
+	uint64_t members, uint64_t now)
+{
+	uint64_t left;
+
+	if (!(ttm_found_members(hook->process, found) & members))
+		return;
+	ttm_lane_begin(hook->lane);
+	if (!ttm_found_leave(hook, found, members, 0, now, &left))
+		ttm_noop_commit(hook);
+}
+
+/*
+ * The usual CB of a program that ends: whole, younger than any close, and with all its
+ * devices to go. False is inconclusive.
+ */
+static TTM_INLINE bool cb_end(const struct ttm_hook *hook, unsigned place,
+	uint64_t members, uint64_t program, uint64_t closes, uint64_t now,
+	struct ttm_seen *seen)
+{
+	const uint64_t *w;
+	uint64_t id;
+
+	seen->shared = ttm_slot_at(hook->process, ttm_entry_slot(seen->entry));
+	w = seen->shared->w;
+	/* pairs(slot): acquire, with slot_end: the body is whole */
+	seen->w0 = ttm_load_acquire(&w[0]);
+	/* relaxed: seen_end's CAS shows whether they are of one object */
+	seen->w1 = ttm_load(&w[1]);
+	id = ttm_load(&w[2]);
+	if ((seen->w0 & 0xffff) != TTM_W0(0, place, TTM_SLOT_LIVE) ||
+		TTM_W1_STAMP(seen->w1) != (uint16_t)closes ||
+		TTM_W1_FIGURE(seen->w1) != TTMEM_FIGURE_CB ||
+		ttm_load(&w[5]) != program ||
+		!entry_stands(seen->entry_at, seen->entry))
+		return false;
+	ttm_lane_begin(hook->lane);
+	return seen_end(hook, members, TTMEM_FIGURE_CB, closes, id, now, seen);
+}
+
+/* Those that were allocated on `place`, from the devices `members`. */
+static void cbs_end(const struct ttm_hook *hook, unsigned place,
+	uint64_t members, uint64_t program, uint64_t now)
+{
+	uint64_t has = ttm_place_members(hook->process, place), line;
+	uint64_t closes = ttm_closes(hook->process);
+	unsigned part = ttm_part(place);
+	struct ttm_search search;
+	struct ttm_seen seen;
+	struct ttm_found found;
+
+	for (line = 0; line < TTM_CB_LINES; line++) {
+		ttm_search_start(&search, hook->process,
+			ttm_cb_bucket_hash(program, line, part), 0);
+		while ((seen.entry_at = ttm_search_next(
+				&search, &seen.entry))) {
+			if ((has & ~members) == 0 &&
+				cb_end(hook, place, has, program, closes, now,
+					&seen))
+				continue;
+			found.entry_at = seen.entry_at;
+			found.entry = seen.entry;
+			found.slot = ttm_entry_slot(seen.entry);
+			if (ttm_slot_copy(
+				    ttm_slot_at(hook->process, found.slot),
+				    &found.words) &&
+				words_are_cb_of(&found.words, place, program) &&
+				entry_stands(found.entry_at, found.entry))
+				part_leave(hook, &found, members, now);
+		}
+	}
+	/* An operation that began and found its CB gone. */
+	if (ttm_load(&hook->lane->control->intent) != hook->lane->tail)
+		ttm_noop_commit(hook);
+}
+
+static void kernel_end(const struct ttm_hook *hook, unsigned place,
+	uint64_t members, uint64_t kernel, uint64_t now)
+{
+	uint64_t has = ttm_place_members(hook->process, place);
+	uint64_t closes = ttm_closes(hook->process);
+	struct ttm_search search;
+	struct ttm_seen seen;
+	struct ttm_found found;
+	struct ttm_way way;
+
+	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
+	/* The usual kernel: whole, and with all its devices to go. */
+	if ((has & ~members) == 0 &&
+		key_point(hook->process, way.bucket, &way.key, &seen) &&
+		key_glance(&way.key, closes, &seen)) {
+		ttm_lane_begin(hook->lane);
+		if (!seen_end(hook, has, TTMEM_FIGURE_KERNEL, closes, kernel,
+			    now, &seen))
+			ttm_noop_commit(hook);
+	}
+	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
+		return;
+	/* Each once: without a place for what stays, a part cannot leave. */
+	ttm_search_key(&search, hook->process, &way.key);
+	while (ttm_found_next(
+		hook->process, &search, &way.key, TTM_SLOT_NONE, &found))
+		part_leave(hook, &found, members, now);
+}
+
+void ttm_program_remove(const struct ttm_hook *hook,
+	const struct ttm_where *where, uint64_t program)
+{
+	uint64_t now = ttm_clock_now();
+	struct ttm_overlap overlap;
+	unsigned place;
+
+	if (!ttm_blocks_or_loss(hook, where, TTM_FIGURE_NONE, program, 0))
+		return;
+	ttm_overlap_start(&overlap, where->members, 0);
+	while ((place = ttm_overlap_next(hook->process, &overlap))) {
+		cbs_end(hook, place, where->members, program, now);
+		kernel_end(hook, place, where->members, program, now);
+	}
+}
+
+/* -- all CBs of a device ------------------------------------------------------------------ */
+
+/* Looks up the index entry of a slot that a scan met. */
+static bool found_locate(struct ttm_process *process, struct ttm_found *found)
+{
+	struct ttm_words words = found->words;
+	uint32_t slot = found->slot;
+	struct ttm_search search;
+	struct ttm_key key;
+
+	ttm_key_set(&key, TTM_W4_PLACE(words.w[4]), TTMEM_FIGURE_CB, words.w[5],
+		words.w[2]);
+	ttm_search_key(&search, process, &key);
+	while (ttm_found_next(process, &search, &key, TTM_SLOT_NONE, found))
+		if (found->words.w[0] == words.w[0] && found->slot == slot)
+			return true;
+	return false; /* freed meanwhile, or not inserted yet */
+}
+
+void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where)
+{
+	struct ttm_process *process = hook->process;
+	uint64_t now = ttm_clock_now();
+	uint32_t extent, i, len;
+	struct ttm_found found;
+
+	if (!ttm_blocks_or_loss(hook, where, TTMEM_FIGURE_CB, 0, 0))
+		return;
+	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++) {
+		len = ttm_extent_ready_len(
+			&process->slots[extent], sizeof(struct ttm_words));
+		for (i = 0; i < len; i++) {
+			found.slot = extent * TTM_SLOTS_PER_EXTENT + i;
+			if (ttm_slot_copy(ttm_slot_at(process, found.slot),
+				    &found.words) &&
+				TTM_W1_FIGURE(found.words.w[1]) ==
+					TTMEM_FIGURE_CB &&
+				found_locate(process, &found))
+				part_leave(hook, &found, where->members, now);
+		}
+	}
+}
