@@ -93,7 +93,7 @@ static void is_exact(void)
 	struct segment *segment = life_segment(dir, getpid());
 
 	TEST_ASSERT_NOT_NULL(segment);
-	TEST_ASSERT_EQUAL_UINT64(MANY / 2 + 2, segment->objects_len);
+	TEST_ASSERT_EQUAL_UINT64(MANY / 2 + 1, segment->objects_len);
 	TEST_ASSERT_EQUAL_UINT64(MANY, life_allocs(segment, TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(
 		MANY / 2, life_frees(segment, TTMEM_FIGURE_DRAM));

@@ -24,7 +24,8 @@
 #define RECORDS 2048u
 #define CONTROLS_AT 0x9000u
 #define DIRECTORY_AT 0x1000u
-#define EXTENTS_AT 0x30000u
+#define EXTENTS_AT 0x50000u
+#define BYTES_MASK ((1ull << 46) - 1)
 #define EXTENT_SIZE 0x20000u
 
 /* Between the two processes. */
@@ -63,9 +64,9 @@ static uint64_t size_of(uint64_t id)
 	return 1 + (stress_mix(id + 1) & 0xffff);
 }
 
-static uint64_t charged_of(uint64_t id)
+static uint64_t used_of(uint64_t id)
 {
-	return stress_mix(id + 2) >> 1;
+	return stress_mix(id + 2) >> 18;
 }
 
 static void write_until_enough(unsigned number)
@@ -76,7 +77,7 @@ static void write_until_enough(unsigned number)
 		uint64_t id = id_of(number, n);
 
 		call_buffer_alloc(0, TTMEM_DRAM, id, addr_of(id), size_of(id),
-			charged_of(id));
+			used_of(id));
 		ttmem_free(0, TTMEM_DRAM, id);
 		if (atomic_load_explicit(
 			    &meeting->is_enough, memory_order_relaxed))
@@ -152,8 +153,9 @@ static bool record_is_right(
 	}
 	id = id_of(lane->writer, number / 2);
 	require(w[2] == id);
-	require(w[4] == size_of(id));
-	require(w[5] == charged_of(id));
+	require((w[4] & BYTES_MASK) == size_of(id));
+	require(w[4] >> 46 == (w[0] >> 2 & 0x3fff));
+	require(w[5] == (used_of(id) | 1ull << 46));
 	require(is_free || w[3] == addr_of(id));
 	require(w[1] >> 56 == (is_free ? SEGMENT_FREE : SEGMENT_ALLOC));
 	require((w[0] & 3) ==
@@ -171,7 +173,7 @@ static bool slot_is_not_behind(const struct reader *reader, const uint64_t *w)
 	if (slot >= RECORDS)
 		return true; /* not in the first extent */
 	require(get(reader, &word, 8, reader->slots_off + 64 * slot));
-	require(word >> 2 >= w[0] >> 2);
+	require(word >> 16 >= w[0] >> 16);
 	return true;
 }
 
