@@ -526,31 +526,46 @@ def object_differences(snapshot):
     return wrong
 
 
-def distribution_differences(snapshot):
-    """Each record that tells of an object is in a distribution, or was missed: what
-    is missing there is at most what was missed, and what was missed beyond that
-    are records of other sorts."""
+def mesh_sizes(story):
+    """{pid: on how many devices is each object}."""
+    return {process['pid']:
+            len(process['devices']) if '--mesh' in load.options else 1
+            for load in story.loads if load.truth
+            for process in load.truth['processes']}
+
+
+def distribution_differences(snapshot, story):
+    """Each record that tells of an object is in the distributions of all its devices,
+    or was missed: what is missing there is at most what was missed, and what was
+    missed beyond that are records of other sorts."""
     wrong = []
     drained = {'bytes': 0, 'lifetime_ns': 0}
     for row in snapshot['distributions']:
         drained[row['kind']] += row['total']
     due = {'bytes': 0, 'lifetime_ns': 0}
+    values = [0] * len(snapshot['processes'])
     for share in snapshot['shares']:
         for figure in share['figures'].values():
             due['bytes'] += figure['alloc_objects']
             due['lifetime_ns'] += figure['free_objects']
-    missed = sum(p['missed'] for p in snapshot['processes'])
-    events = sum(p['events'] for p in snapshot['processes'])
-    doubts = sum(p['in_flight'] for p in snapshot['processes'])
+            values[share['process']] += \
+                figure['alloc_objects'] + figure['free_objects']
+    sizes = mesh_sizes(story)
+    least = most = doubts = 0
+    for row, of_row in zip(snapshot['processes'], values):
+        size = sizes.get(row['pid'], 1)  # None for a moment
+        others = row['events'] - of_row // size
+        most += size * row['missed']
+        least += size * (row['missed'] - others)
+        doubts += size * row['in_flight']
     gap = sum(due.values()) - sum(drained.values())
-    others = events - sum(due.values())
     for kind, total in drained.items():
         if total > due[kind] + doubts:
             wrong.append(f'{total} values of {kind}, {due[kind]} objects')
-    if not gap - doubts <= missed <= gap + others + doubts:
+    if not least - doubts <= gap <= most + doubts:
         wrong.append(f'{sum(due.values())} objects came and went, '
                      f'{sum(drained.values())} are in distributions, '
-                     f'{missed} records were missed of {events}, '
+                     f'what was missed is {least} to {most}, '
                      f'{doubts} in doubt')
     return wrong
 
@@ -584,7 +599,7 @@ def settled(place, story, chips=True):
             return None
         last['wrong'] = differences(snapshot, story) + \
             object_differences(snapshot) + \
-            distribution_differences(snapshot) + \
+            distribution_differences(snapshot, story) + \
             history_differences(snapshot)
         if chips:
             last['wrong'] += chip_differences(snapshot, story)
