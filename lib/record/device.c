@@ -108,7 +108,7 @@ static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 	if (mask && i == devices_len)
 		handle = ttm_mesh_make(members, members_len);
 	if (handle == UINT32_MAX)
-		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE, bad);
+		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE, bad, 0);
 	ttm_hook_leave(&hook);
 	return handle;
 }
@@ -454,8 +454,8 @@ static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 	if (good)
 		entry_open(&hook, entry, &facts);
 	else
-		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE,
-			info ? info->device : 0);
+		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE,
+			info ? info->device : 0, 0);
 	ttm_hook_leave(&hook);
 }
 

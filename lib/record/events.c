@@ -110,8 +110,8 @@ static TTM_SLOW void alloc_failed(const struct ttmem_failure *failure)
 			    &reason))
 		failure_record(&hook, &where, failure);
 	else
-		ttm_anomaly(&hook, reason, 0,
-			good ? failure->kind : TTM_FIGURE_NONE, 0);
+		ttm_device_missing(&hook, reason,
+			good ? failure->kind : TTM_FIGURE_NONE, 0, 0);
 	ttm_hook_leave(&hook);
 }
 

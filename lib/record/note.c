@@ -82,3 +82,15 @@ void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
 	ttm_own_add(&hook->lane->own_block->lost_bytes[reason], bytes);
 	ttm_note_commit(hook, &note);
 }
+
+void ttm_device_missing(const struct ttm_hook *hook, enum ttmem_anomaly reason,
+	unsigned figure, uint64_t id, uint64_t bytes)
+{
+	/* relaxed: an upper bound of the entries that are taken */
+	uint64_t len = ttm_load(&hook->process->header->live.devices_len);
+
+	if (reason == TTMEM_ANOMALY_TOO_MANY_DEVICES && len < TTM_DEVICES_MAX)
+		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, 0, figure, id, bytes);
+	else
+		ttm_anomaly(hook, reason, 0, figure, id);
+}

@@ -31,6 +31,13 @@ void ttm_anomaly(const struct ttm_hook *hook, enum ttmem_anomaly reason,
 void ttm_loss(const struct ttm_hook *hook, enum ttmem_loss reason,
 	unsigned place, unsigned figure, uint64_t id, uint64_t bytes);
 
+/*
+ * Counts an event whose device argument stands for no device. A device that got no entry
+ * although entries are left had no memory for it: then the event is lost.
+ */
+void ttm_device_missing(const struct ttm_hook *hook, enum ttmem_anomaly reason,
+	unsigned figure, uint64_t id, uint64_t bytes);
+
 /* Counts only, because another record reports the event. */
 static inline void ttm_anomaly_count(
 	const struct ttm_hook *hook, enum ttmem_anomaly reason)

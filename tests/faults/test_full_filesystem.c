@@ -312,6 +312,31 @@ static void test_no_hole_is_touched(void)
 		host_report->usage.figures[0].live_objects);
 }
 
+/* Entries of the first four devices share a page; those after them get none. */
+static void fill_then_new_devices(void)
+{
+	uint32_t device;
+
+	fill(0);
+	for (device = 1; device < 12; device++)
+		ttmem_alloc(device, TTMEM_DRAM, 1, 0, 1000);
+}
+
+static void test_devices_without_memory_are_losses(void)
+{
+	const struct host host = { NULL, fill_then_new_devices, NULL, 0 };
+	const struct ttmem_status *status = &host_report->status;
+
+	mounts_tmpfs(dir, "size=2m");
+	host_run(&host);
+	TEST_ASSERT_EQUAL_UINT64(
+		0, status->anomalies[TTMEM_ANOMALY_TOO_MANY_DEVICES]);
+	/* Whether the first three found room is up to the pages. */
+	TEST_ASSERT_TRUE(status->lost_events[TTMEM_LOSS_NO_SLOT] >= 8);
+	TEST_ASSERT_EQUAL_UINT64(status->lost_events[TTMEM_LOSS_NO_SLOT] * 1000,
+		status->lost_bytes[TTMEM_LOSS_NO_SLOT]);
+}
+
 int main(void)
 {
 	mounts_begin();
@@ -328,5 +353,6 @@ int main(void)
 	RUN_TEST(test_full_at_each_page);
 	RUN_TEST(test_growth_goes_on_when_there_is_space);
 	RUN_TEST(test_no_hole_is_touched);
+	RUN_TEST(test_devices_without_memory_are_losses);
 	return UNITY_END();
 }
