@@ -345,7 +345,8 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 		ttm_range_allocate(
 			fd, extent_off(index) + from, size) == 0;
 	if (done)
-		ttm_range_populate((char *)extent->memory + from, size);
+		ttm_range_populate(
+			(char *)ttm_pointer_load(&extent->memory) + from, size);
 	else
 		growth_block(process);
 	ttm_release(&hold);
