@@ -326,7 +326,8 @@ static uint32_t extent_index(
 		return number - 1;
 	/* Another thread has just stored the memory, and not yet the number. */
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)
-		if (process->extents[i] == extent->memory)
+		if (ttm_pointer_load(&process->extents[i]) ==
+			ttm_pointer_load(&extent->memory))
 			break;
 	return i;
 }
