@@ -254,12 +254,12 @@ static void head_change(struct ttm_device *device, uint64_t set, uint64_t clear)
 /* -- closes ------------------------------------------------------------------------ */
 
 /*
- * A close has a number: one more than that of the last close. It moves the epochs of
- * its devices to this number and then raises the count of complete closes, so the count
- * is never ahead of an epoch. An object is orphaned on a device whose epoch is newer
- * than its stamp. Closes run one after another: `closing` has the number and the place
- * of the last close, and a thread that finds an unfinished close completes it before
- * its own, without waiting.
+ * A close has a number: one more than that of the last close. A close moves the epochs
+ * of its devices to this number and then raises the count of complete closes, so the
+ * count is never ahead of an epoch. An object is orphaned on a device whose epoch is
+ * newer than its stamp. Closes run one after another: `closing` has the number and the
+ * place of the last close, and a thread that finds an unfinished close completes it
+ * before its own, without waiting.
  */
 #define CLOSING(number, place) ((uint64_t)(uint32_t)(number) << 32 | (place))
 #define CLOSING_NUMBER(closing) ((uint32_t)((closing) >> 32))

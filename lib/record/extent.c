@@ -207,6 +207,11 @@ static bool directory_claim(struct ttm_process *process, uint32_t *ret_index)
 	uint32_t i, max = process->header->sealed.extents_max;
 
 	for (i = 0; i < max; i++) {
+		/* The directory gets memory page by page, too. */
+		if (i % (PAGE / 4) == 0 &&
+			!ttm_table_prepare(process,
+				TTM_DIRECTORY_OFF + 4ull * i, sizeof(uint32_t)))
+			return false;
 		/* relaxed: the CAS decides */
 		if (ttm_load32(&process->directory[i]) != TTM_EXTENT_UNUSED)
 			continue;

@@ -65,7 +65,7 @@ uint32_t ttm_words_allocated(
 	return closes - (uint16_t)(closes - TTM_W1_STAMP(words->w[1]));
 }
 
-/* Of these devices, those that were closed since. */
+/* Returns those of these devices that were closed since. */
 static uint64_t members_orphaned(
 	const struct ttm_process *process, uint64_t members, uint32_t allocated)
 {

@@ -56,8 +56,8 @@ static void identity_fill(struct ttm_header_const *sealed)
 	sealed->pid_namespace = ttm_pid_namespace_read();
 	sealed->start_time = ttm_start_time_read("/proc/self/stat");
 	comm_read(sealed->comm, sizeof(sealed->comm));
-	/* "self" has no start time once the first thread has ended. It is
-	 * asked first all the same, because an emulator knows no other. */
+	/* "self" has no start time once the first thread has ended, but is
+	 * asked first: an emulator knows no other. */
 	if (ttm_file_read("/proc/self/cmdline", sealed->cmdline,
 		    sizeof(sealed->cmdline)) == 0)
 		ttm_file_read("/proc/thread-self/cmdline", sealed->cmdline,

@@ -2,7 +2,7 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
  * The index from an object's key to its slot: private to the process, lock-free, safe
- * in signal handlers. It grows without moving an entry.
+ * in signal handlers. The index grows without moving an entry.
  *
  * The index has levels of buckets, in parts by place. A bucket is a cache line of seven
  * entries and a link to an overflow line. When a level has too many overflow lines, a
@@ -58,16 +58,16 @@ static inline uint64_t ttm_line(uint64_t id, unsigned figure)
 	return id + (upper << 1) + (uint64_t)figure * 0x9e6u;
 }
 
-/*
- * Returns the hash: the line, whose lowest bit is the half, above the part; these bits
- * together are one of TTM_INDEX_HALVES. The place chooses the part, so that threads
- * with a device each do not share lines.
- */
+/* Returns the part of a place: threads with a device each then share no lines. */
 static inline unsigned ttm_part(unsigned place)
 {
 	return place % TTM_INDEX_PARTS;
 }
 
+/*
+ * Returns the hash: the line, whose lowest bit is the half, above the part; these bits
+ * together are one of TTM_INDEX_HALVES. ttm_key_on() adds the part.
+ */
 static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned figure)
 {
 	return ttm_line(id, figure) * TTM_INDEX_PARTS;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-/* Insertions that meet another object with their key: see object.h. */
+/* Insertions that find another object with their key: see object.h. */
 #include "record/found.h"
 #include "record/note.h"
 
-/* Some microseconds, for a thread that runs; a thread that does not is not waited for. */
+/* Some microseconds: enough for a thread that runs; a stopped one is not waited for. */
 #define WITHDRAWAL_LOOKS 10000u
 
 /* -- the beginning of an object ------------------------------------------------------------ */
 
 /*
- * An insertion on its way. `mine` is the new object; its words are set first of all. The
- * object `before`, the latest that it saw before it was inserted, it may end even if its
- * own is gone by then: see may_end().
+ * An insertion that is under way. `mine` is the new object; its words are set first.
+ * `before` is the latest object that was found before the insertion: it may be ended
+ * even if `mine` is gone, see may_end().
  */
 struct insertion {
 	struct ttm_hook hook;
@@ -57,7 +57,7 @@ static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
 	int8_t ranks = (int8_t)(TTM_W1_RANK(a->words.w[1]) -
 		TTM_W1_RANK(b->words.w[1]));
 
-	/* Half-way round, each would be earlier than the other. */
+	/* At half the range, each object would be earlier than the other. */
 	if (ranks == 0 || ranks == INT8_MIN)
 		return a->slot > b->slot;
 	return ranks > 0;
@@ -76,7 +76,10 @@ static void dispatch_count(struct insertion *in, const struct ttm_found *found)
 		found->words.w[1], found->words.w[2], ttm_clock_now());
 }
 
-/* What is live under the key now: a dispatch, or the rank of the new object. */
+/*
+ * Looks for a live object with the key: counts a dispatch, or returns the rank of the
+ * new object.
+ */
 static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 {
 	struct ttm_process *process = in->hook.process;
@@ -91,7 +94,7 @@ static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 		if (!ttm_found_is_current(process, &found))
 			continue;
 		/* A kernel that was unloaded from some of the devices is
-		 * loaded anew. */
+		 * loaded again. */
 		if (is_same_kernel(&found, in) &&
 			ttm_found_members(process, &found) ==
 				in->where.members) {
@@ -110,7 +113,7 @@ static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 	return false;
 }
 
-/* Another object with our key, current like ours. */
+/* Finds another object with our key, current like ours. */
 static bool rival_next(struct insertion *in, struct ttm_search *search,
 	struct ttm_found *ret_found)
 {
@@ -125,17 +128,18 @@ static bool rival_next(struct insertion *in, struct ttm_search *search,
 }
 
 /*
- * Whether an earlier rival is ours to end: if our object is still there now that the rival
- * has been seen, for then there was a pair, or if we meant to replace it. Otherwise ours
- * was ended meanwhile, and the rival may be of a later time: so late that its rank has
- * come round, or of a key that was freed and allocated again.
+ * Returns whether an earlier rival may be ended: if our object is still live after the
+ * rival was seen, because then there was a pair, or if ours was to replace it.
+ * Otherwise ours was ended meanwhile, and the rival may be later: its rank has wrapped,
+ * or its key was freed and allocated again.
  */
 static bool may_end(const struct insertion *in, const struct ttm_found *rival)
 {
 	struct ttm_found mine = in->mine;
 
-	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. Not w0,
-	 * which changes when a part of the object is freed. */
+	/* pairs(slot-reuse): acquire, with slot_begin: after the rival. w0
+	 * is left out, because it changes when a part of the object is
+	 * freed. */
 	ttm_fence_acquire();
 	if (ttm_found_renew(in->hook.process, &mine))
 		return true;
@@ -145,8 +149,9 @@ static bool may_end(const struct insertion *in, const struct ttm_found *rival)
 }
 
 /*
- * The slot goes back as if nothing had been; false if another thread freed the object, or
- * a part of it: that was counted, and so the allocation must be.
+ * Withdraws the insertion: frees the slot uncounted. Returns false if another thread
+ * freed the object or a part of it: that free was counted, so the allocation must be
+ * counted, too.
  */
 static bool insertion_withdraw(struct insertion *in)
 {
@@ -159,7 +164,9 @@ static bool insertion_withdraw(struct insertion *in)
 	return true;
 }
 
-/* A later object of our key is live: ours was replaced before it was counted. */
+/*
+ * Handles a later live object of our key, which replaced ours before ours was counted.
+ */
 static void insertion_superseded(
 	struct insertion *in, const struct ttm_found *later)
 {
@@ -173,14 +180,14 @@ static void insertion_superseded(
 		dispatch_count(in, later);
 		return;
 	}
-	/* The later one took ours over, or a part of ours was freed. */
+	/* The later object replaced ours, or a part of ours was freed. */
 	alloc_count_commit(in);
 	if (ttm_found_renew(in->hook.process, &in->mine))
 		ttm_found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
 			ttm_clock_now());
 }
 
-/* One operation with two records: an object goes, ours comes. */
+/* Writes one operation with two records: an object ends, ours begins. */
 static void insert_instead_of(struct insertion *in,
 	const struct ttm_found *earlier, unsigned free_flags,
 	unsigned alloc_flags)
@@ -196,9 +203,9 @@ static void insert_instead_of(struct insertion *in,
 }
 
 /*
- * The earlier one goes first: the peak does not hold the two together. If it is a kernel
- * that another thread loaded a moment ago, its load stays and ours is a dispatch.
- * False if the earlier one is gone already.
+ * Replaces the earlier object, which is freed first, so that the peak does not contain
+ * both. If it is a kernel that another thread has just loaded, its load stays and ours
+ * is a dispatch. Returns false if the earlier object is gone.
  */
 static bool insertion_replaces(struct insertion *in, struct ttm_found *earlier)
 {
@@ -220,8 +227,9 @@ static bool insertion_replaces(struct insertion *in, struct ttm_found *earlier)
 }
 
 /*
- * The same kernel once more: its thread inserted it without a look, sees ours, and is
- * about to withdraw it. Ended here it would have been loaded twice.
+ * Waits a moment for a rival kernel to be withdrawn. Its thread inserted the same
+ * kernel without a look, sees ours, and is about to withdraw it; ending it here would
+ * count two loads.
  */
 static bool rival_withdraws(
 	const struct insertion *in, const struct ttm_found *rival)
@@ -232,15 +240,15 @@ static bool rival_withdraws(
 
 	for (looks = 0; is_same_kernel(rival, in) && looks < WITHDRAWAL_LOOKS;
 		looks++)
-		/* relaxed: only whether it is another */
+		/* relaxed: only whether w0 has changed */
 		if (ttm_load(&slot->w[0]) != rival->words.w[0])
 			return true;
 	return false;
 }
 
 /*
- * The rivals that were seen are not of one moment: the same thread may have withdrawn one
- * and inserted another. So the first that is still there is replaced.
+ * Replaces the first earlier rival that is still live. The rivals that were seen are
+ * not of one moment: one thread may have withdrawn one and inserted another.
  */
 static bool insertion_replaces_any(struct insertion *in)
 {
@@ -261,7 +269,7 @@ static bool insertion_replaces_any(struct insertion *in)
 	return replaced;
 }
 
-/* There may be other live objects with our key: see object.h. */
+/* Completes an insertion when other live objects may have our key: see object.h. */
 static void insertion_settle(struct insertion *in)
 {
 	struct ttm_search search;
@@ -280,7 +288,10 @@ static void insertion_settle(struct insertion *in)
 		alloc_count_commit(in);
 }
 
-/* The slot is not in the index, so nobody else can have freed it. */
+/*
+ * Gives the insertion up. The slot is not in the index, so no other thread can have
+ * freed it.
+ */
 static void insertion_without_index(struct insertion *in)
 {
 	uint64_t nowhere = 0;
@@ -298,7 +309,10 @@ static bool insertion_index(struct insertion *in)
 	return in->mine.entry_at != NULL;
 }
 
-/* Slot and index entry; nothing is counted yet. False if that failed. */
+/*
+ * Takes and fills a slot, and inserts its index entry; nothing is counted yet. Returns
+ * false if that failed.
+ */
 static bool insertion_begin(struct insertion *in, uint8_t rank)
 {
 	const struct ttm_hook *hook = &in->hook;
@@ -331,7 +345,7 @@ static void insert_careful(struct insertion *in)
 		insertion_settle(in);
 }
 
-/* After it was inserted without a look. */
+/* Checks for others after an insertion without a look. */
 static void insertion_check(struct insertion *in)
 {
 	struct ttm_search search;
@@ -346,7 +360,7 @@ static void insertion_check(struct insertion *in)
 		insertion_settle(in);
 }
 
-/* False if there is no room to count it. */
+/* Prepares an insertion; returns false if there are no counter blocks for it. */
 static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
 	const struct ttm_where *where, const struct ttm_object *object,
 	uint64_t now)
@@ -377,8 +391,9 @@ static void insert_on(struct ttm_seat *seat, const struct ttm_where *where,
 }
 
 /*
- * The table of places is full: one object for each device. All slots and counter blocks
- * are there before the first one, so that the event is recorded as a whole or lost.
+ * Inserts one object per device, because the table of places is full. All slots and
+ * counter blocks exist before the first object, so that the event is recorded as a
+ * whole or lost.
  */
 static void insert_on_each(struct ttm_seat *seat, struct ttm_where where,
 	const struct ttm_object *object, bool careful)
@@ -424,7 +439,10 @@ TTM_SLOW void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
 		insert_careful(&in);
 }
 
-/* False if there is no room for it in the index, and it is given up. */
+/*
+ * Resumes an insertion that the usual path began; returns false if the index has no
+ * room and the object was given up.
+ */
 static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
 	const struct ttm_where *where, uint64_t *entry_at,
 	const struct ttm_words *words)
@@ -451,7 +469,7 @@ TTM_COLD void ttm_insert_check(
 	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
 	struct insertion in; /* not zeroed: it is large */
 
-	/* In a record it is the type; the object's rank is its first. */
+	/* The rank byte holds the type in a record; the object's rank is 0. */
 	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
 	if (insertion_resume(&in, seat, &where, entry_at, &words))
 		insertion_check(&in);

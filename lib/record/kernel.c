@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-/* A kernel that is loaded on several places: on each device it is loaded once. */
+/* Kernels that are loaded on several places. A kernel is loaded once on each device. */
 #include "record/found.h"
 #include "record/note.h"
 
 /* -- kernels on places that overlap ---------------------------------------------------------- */
 
 /*
- * The kernel of this key on another place, as far as it is on `where`: the same one is
- * dispatched there, another one leaves. Returns the devices that have been dispatched to.
+ * Handles the kernel of this key on another place, on the devices of `where`: the same
+ * kernel is dispatched there, another kernel leaves them. Returns the devices of the
+ * dispatch.
  */
 static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 	const struct ttm_where *where, unsigned place,
@@ -41,9 +42,9 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 }
 
 /*
- * Other threads may have loaded the kernel at the same time, on places that overlap. Each
- * inserts its own and then looks for others: of two, the one in the higher slot stays on
- * the devices that they share.
+ * Settles a race with threads that load the kernel at the same time on overlapping
+ * places. Each thread inserts its kernel and then looks for others: on the devices that
+ * two share, the one in the higher slot stays.
  */
 TTM_COLD void ttm_kernel_settle(
 	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel)

@@ -363,8 +363,8 @@ static void item_shrink(int directory, const struct item *item)
 }
 
 /*
- * Frees space where the filesystem is too full to count. It removes only segments
- * without objects, and the history of others, which needs no count.
+ * Frees space where the filesystem is too full to count: removes only segments without
+ * objects, and the history of others, which needs no count.
  */
 static void room_make(struct tidy *tidy)
 {

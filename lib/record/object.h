@@ -25,7 +25,8 @@
  * inform the mirror, and the counters show one load and one dispatch.
  *
  * This header has the common path, inlined into the hooks so that constants fold;
- * found.c, insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free and runs inside a hook.
+ * found.c, insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free
+ * and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
@@ -57,7 +58,7 @@ struct ttm_before {
 	uint64_t w6;
 };
 
-/* -- whatever is rare. Arguments by value: see docs/recording.md ------------------ */
+/* -- rare cases, with arguments by value: see docs/recording.md ---------------------- */
 
 /* Inserts an object where the usual path below does not apply. */
 void ttm_insert_slow(struct ttm_seat *seat, struct ttm_where where,
@@ -596,9 +597,9 @@ static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
 }
 
 /*
- * Loads a kernel. It is often live, so it is looked up first: after the clock, when the
- * bucket has arrived, but before the clock if the last kernel was new, for then this
- * one mostly is, too. The clock is read again if that was wrong.
+ * Loads a kernel. The kernel is often live, so it is looked up first: after the clock,
+ * when the bucket has arrived, but before the clock if the last kernel was new, because
+ * then this one mostly is, too. The clock is read again if that was wrong.
  */
 static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_object *object,

@@ -16,7 +16,7 @@ struct mesh {
 	uint32_t devices[TTM_DEVICES_MAX];
 };
 
-/* Not of the process: handles outlive it. */
+/* Handles outlive the process state, so they are kept outside of it. */
 static uint64_t meshes_len;
 static void *mesh_chunks[TTM_MESHES_MAX / MESHES_PER_CHUNK];
 
@@ -36,7 +36,8 @@ static void place_set(
 {
 	struct ttm_place *own = &process->places[place];
 
-	/* relaxed: the caller hands the number on; others store the same */
+	/* relaxed: the caller passes the number on; other threads store the
+	 * same */
 	ttm_store(&own->members, members);
 }
 
@@ -46,10 +47,11 @@ unsigned ttm_place_of(
 	uint64_t *words = process->place_words, seen;
 	unsigned max = shrink ? SHRUNK_PLACES_MAX : TTM_PLACES_MAX, place;
 
-	/* A single device always finds room. */
+	/* The last entries are for single devices, which always find room. */
 	if (members & (members - 1))
 		max -= TTM_DEVICES_MAX;
-	/* Numbers are taken in order: two threads with one set meet. */
+	/* Numbers are taken in order, so two threads with the same set
+	 * compete for the same number. */
 	for (place = 1; place < max; place++) {
 		if (place >= ttm_load(&process->header->live.places_len) &&
 			!ttm_table_prepare(process,
@@ -58,8 +60,8 @@ unsigned ttm_place_of(
 		seen = ttm_load(&words[place]); /* relaxed: stored once */
 		if (seen == 0) {
 			places_len_raise(process, place + 1);
-			/* pairs(place): full, with the aggregator's read of places:
-			 * a slot that names it comes later */
+			/* pairs(place): full, with the aggregator's read of
+			 * places: a slot that names the place comes later */
 			if (ttm_cas(&words[place], 0, members))
 				seen = members;
 			else
@@ -78,17 +80,17 @@ void ttm_place_hold(struct ttm_process *process, unsigned place)
 {
 	uint64_t at = ttm_fetch_add(&process->held_len, 1);
 
-	/* Two threads may both list it: at most once each. */
+	/* Two threads may both list a place: at most once each. */
 	if (at < TTM_HELD_MAX)
 		ttm_store32_release(&process->held[at], place);
-	/* pairs(held): release, with ttm_place_use: it is in the list */
+	/* pairs(held): release, with ttm_place_use: the place is in the list */
 	ttm_store32_release(&process->places[place].held, 1);
 }
 
 unsigned ttm_overlap_next(
 	const struct ttm_process *process, struct ttm_overlap *overlap)
 {
-	/* relaxed: a place that is listed later holds what came later */
+	/* relaxed: a place that is listed later holds later objects only */
 	uint64_t len = ttm_load(&process->held_len);
 	unsigned place;
 
@@ -112,7 +114,8 @@ TTM_COLD bool ttm_place_is_alone_slow(
 	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
 	if (ttm_overlap_next(process, &overlap))
 		return false;
-	/* Another thread may be about to list a place: then it is inconclusive. */
+	/* Another thread may be about to list a place: the result is
+	 * inconclusive. */
 	for (i = 0; i < len && i < TTM_HELD_MAX; i++)
 		if (!ttm_load32(&process->held[i]))
 			return false;
@@ -161,7 +164,7 @@ bool ttm_mesh_end(struct ttm_process *process, uint32_t handle)
 
 	if (!mesh || !ttm_load32(&mesh->devices_len))
 		return false;
-	/* relaxed: an event at the same time may come before it */
+	/* relaxed: a concurrent event may count as earlier */
 	ttm_store32(&mesh->devices_len, 0);
 	ttm_store32(&process->mesh_places[number], 0);
 	return true;
@@ -171,7 +174,7 @@ void ttm_meshes_forget(struct ttm_process *process)
 {
 	uint64_t number, len = ttm_load(&meshes_len); /* relaxed: see below */
 
-	/* relaxed: an event on a mesh at the same time is the caller's race */
+	/* relaxed: a concurrent event on a mesh is a race of the caller */
 	for (number = 0; number < len && number < TTM_MESHES_MAX; number++)
 		ttm_store32(&process->mesh_places[number], 0);
 }
@@ -216,7 +219,8 @@ static bool mesh_where(struct ttm_process *process, uint32_t handle, bool make,
 	if (!all.members)
 		return false;
 	all.place = ttm_place_of(process, all.members, false);
-	/* relaxed: see ttm_where_known. Not if a member is still to come. */
+	/* relaxed: see ttm_where_known. A member that is still to come
+	 * prevents it. */
 	if (make)
 		ttm_store32(&process->mesh_places[number], all.place);
 	*ret_where = all;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Places: which devices a `device` argument stands for.
+ * Places: the sets of devices that `device` arguments stand for.
  *
- * A place is a set of device entries. It has a number in the segment, so that a slot
- * names all devices of its object in 14 bits; the same set always has the same number.
- * Single devices are places, too. A place is "held" from its first object on: a free
- * looks for objects only there.
+ * A place is a set of device entries with a number in the segment, so that a slot names
+ * all devices of its object in 14 bits. The same set always has the same number. Single
+ * devices are places, too. A place is "held" from its first object on: a free looks for
+ * objects only on held places.
  *
  * Mesh handles belong to the program, not to the segment: their devices are kept in
- * memory that survives a stop and a fork, and become a place of the segment when the
- * handle is used there for the first time.
+ * memory that survives a stop and a fork. A handle becomes a place of the segment when
+ * it is first used there.
  */
 #ifndef TTM_RECORD_PLACE_H
 #define TTM_RECORD_PLACE_H
@@ -25,7 +25,7 @@ struct ttm_where {
 	uint64_t members; /* 0: no device */
 };
 
-/* Takes one entry out of the mask; the mask is not 0. */
+/* Removes one entry from the mask and returns it; the mask is not 0. */
 static TTM_INLINE unsigned ttm_mask_take(uint64_t *mask)
 {
 	unsigned entry = (unsigned)__builtin_ctzll(*mask);
@@ -37,24 +37,27 @@ static TTM_INLINE unsigned ttm_mask_take(uint64_t *mask)
 static TTM_INLINE uint64_t ttm_place_members(
 	const struct ttm_process *process, unsigned place)
 {
-	/* relaxed: stored before the number was handed out */
+	/* relaxed: stored before the number was passed on */
 	return ttm_load(&process->places[place].members);
 }
 
 /*
- * Looks a device argument up. `make`: ids never seen before get an entry. False, with
- * the reason, if it stands for no device.
+ * Looks up a device argument. `make` creates entries for ids never seen before. Returns
+ * false, with the reason, if the argument stands for no device.
  */
 bool ttm_where_slow(struct ttm_process *process, uint32_t device, bool make,
 	struct ttm_where *ret_where, enum ttmem_anomaly *ret_reason);
 
-/* The usual case: a device or mesh that was used before. False is inconclusive. */
+/*
+ * Looks up a device or mesh that was used before, the usual case. False is
+ * inconclusive.
+ */
 static TTM_INLINE bool ttm_where_known(const struct ttm_process *process,
 	uint32_t device, struct ttm_where *ret_where)
 {
 	uint32_t mesh = device - TTM_MESH_BIT;
 
-	/* relaxed: what hangs on a number was stored before it */
+	/* relaxed: the members were stored before the number */
 	if (TTM_LIKELY(device < TTM_DEVICES_MAX))
 		ret_where->place = ttm_load32(&process->device_places[device]);
 	else if (mesh < TTM_MESHES_MAX)
@@ -73,19 +76,20 @@ static inline bool ttm_where_get(struct ttm_process *process, uint32_t device,
 }
 
 /*
- * The number of the place with these members; 0 if the table is full. A part that stays
- * after a free (`shrink`) may take half of the table only.
+ * Returns the number of the place with these members, or 0 if the table is full. A part
+ * that stays after a free (`shrink`) may use only half of the table.
  */
 unsigned ttm_place_of(
 	struct ttm_process *process, uint64_t members, bool shrink);
 
 void ttm_place_hold(struct ttm_process *process, unsigned place);
 
-/* Before the first object of a place is inserted. */
+/* Marks a place as held, before its first object is inserted. */
 static TTM_INLINE void ttm_place_use(
 	struct ttm_process *process, unsigned place)
 {
-	/* pairs(held): acquire, with ttm_place_hold: it is in the list */
+	/* pairs(held): acquire, with ttm_place_hold: the place is in the
+	 * list */
 	if (TTM_UNLIKELY(
 		    ttm_load32_acquire(&process->places[place].held) == 0))
 		ttm_place_hold(process, place);
@@ -106,28 +110,31 @@ static inline void ttm_overlap_start(
 	overlap->next = 0;
 }
 
-/* The next place, or 0 at the end. One may come twice. */
+/* Returns the next place, or 0 at the end. A place may come twice. */
 unsigned ttm_overlap_next(
 	const struct ttm_process *process, struct ttm_overlap *overlap);
 
 bool ttm_place_is_alone_slow(struct ttm_process *process, unsigned place);
 
-/* Whether no other place with objects shares a device with this one. */
+/* Returns whether no other place with objects shares a device with this one. */
 static inline bool ttm_place_is_alone(
 	struct ttm_process *process, unsigned place)
 {
-	/* relaxed: an object that another thread is inserting may be missed */
+	/* relaxed: this may miss an object that another thread is inserting */
 	return TTM_LIKELY(ttm_load(&process->places[place].alone) ==
 		       ttm_load(&process->held_len) + 1) ||
 		ttm_place_is_alone_slow(process, place);
 }
 
-/* A logical id means another chip now: meshes mean the id, not the entry. */
+/*
+ * Forgets the places of meshes, because a logical id means another chip now: meshes
+ * name ids, not entries.
+ */
 void ttm_meshes_forget(struct ttm_process *process);
 
-/* Makes a handle; UINT32_MAX after TTM_MESHES_MAX. */
+/* Makes a handle and returns it; UINT32_MAX after TTM_MESHES_MAX. */
 uint32_t ttm_mesh_make(const uint32_t *devices, size_t devices_len);
-/* False if there is no such handle. */
+/* Ends a handle; returns false if it does not exist. */
 bool ttm_mesh_end(struct ttm_process *process, uint32_t mesh);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * What the recording side keeps in memory of its own, and how a hook finds it.
+ * The private memory of the recording side, and how a hook finds it.
  *
  *   ttm_root --> ttm_process --> segment (shared)   header, directory, extents
  *                     |     `--> index, supply       private, lock-free
  *   thread-local -----+--> ttm_seat --> ttm_lane
  *
- * The root is in memory that fork wipes: to a child everything reads as "not
- * started", whatever call made it. The rest is only reachable through the root, and
- * the child keeps its copy: a hook that was interrupted by the handler that forked
- * still finds its memory when it goes on. Nothing is ever unmapped, so a hook that
- * runs during a stop or at exit finishes on valid memory, too.
+ * The root is in memory that fork wipes: in a child everything reads as "not started",
+ * whatever call forked. All other memory is reachable only through the root, and the
+ * child keeps its copy: a hook interrupted by the handler that forked still finds its
+ * memory when it resumes. Memory is never unmapped, so a hook that runs during a stop or
+ * at exit finishes on valid memory.
  */
 #ifndef TTM_RECORD_PROCESS_H
 #define TTM_RECORD_PROCESS_H
@@ -28,7 +28,7 @@
 
 #define TTM_SCOPES_MAX 32u
 #define TTM_BATCH_LEN 32u
-#define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* a burst stays within the lane */
+#define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* room for a burst of frees */
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
 #define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
@@ -42,10 +42,13 @@
 #define TTM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define TTM_INLINE inline __attribute__((always_inline))
 #define TTM_COLD __attribute__((cold, noinline))
-/* Behind the switch: the function in front of it needs no stack and no registers. */
+/*
+ * Marks a function behind the switch, so that the public function in front of it needs
+ * no stack and no registers.
+ */
 #define TTM_SLOW __attribute__((noinline))
 
-/* A place where a test may kill the process; nothing in a normal build. */
+/* Marks a point where a test may kill the process; does nothing in a normal build. */
 #ifdef TTM_TESTPOINTS
 void ttm_testpoint(const char *label);
 #define TTM_TESTPOINT(label) ttm_testpoint(label)
@@ -56,28 +59,28 @@ void ttm_testpoint(const char *label);
 #endif
 
 /*
- * An extent of the segment. Only its first `ready` bytes have memory: a hole in the file
- * must not be touched, for on a full filesystem that kills the program.
+ * An extent of the segment. Only its first `ready` bytes have memory. A hole in the
+ * file must not be touched: on a full filesystem that kills the program.
  */
 struct ttm_extent {
-	void *memory;    /* where it is mapped; NULL: it is not there */
+	void *memory;    /* address of the mapping; NULL: none */
 	uint32_t number; /* index + 1 in the directory */
 	uint32_t ready;
 };
 
 /*
- * Written and read by the thread that sits on the lane's seat. Two lines of its own
- * at least, for processors fetch them in pairs.
+ * A ring with what its writer keeps, used only by the thread that sits on the lane's
+ * seat. Aligned to two cache lines, because processors fetch lines in pairs.
  */
 struct ttm_lane {
 	_Alignas(128) struct ttm_lane_control *control;
 	struct ttm_words *records; /* the ring */
-	uint64_t tail; /* control->tail, without asking shared memory */
+	uint64_t tail; /* copy of control->tail */
 	uint64_t limit; /* records from here on have no memory yet; or all ones */
-	uint64_t blocks_made; /* devices that it has a counter block of */
+	uint64_t blocks_made; /* devices with a counter block */
 	uint32_t number;
 	uint32_t cache_len;
-	bool kernels_are_new;          /* the last one was not there yet */
+	bool kernels_are_new;          /* the last kernel was new */
 	uint32_t cache[TTM_CACHE_LEN]; /* free slots ... */
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
 	struct ttm_block_lane *own_block;
@@ -87,8 +90,8 @@ struct ttm_lane {
 };
 
 /*
- * Whole words: a part of one that is kept aside on the stack, and fetched from there as
- * a whole, waits until the store is through.
+ * A scope, in whole words: a part of a word that is kept on the stack, and then loaded
+ * as a whole word, would wait for the store.
  */
 struct ttm_scope {
 	uint64_t name;
@@ -96,21 +99,21 @@ struct ttm_scope {
 };
 
 /*
- * What a thread occupies. `owner` has the tid, 0 when vacant, see seat.c; the rest
- * belongs to the owner and passes to the next one, lanes included.
+ * A thread's seat. `owner` has the tid, or 0 when vacant, see seat.c. The rest belongs
+ * to the owner and passes to the next one, lanes included.
  */
 struct ttm_seat {
 	_Alignas(128) uint64_t owner;
-	struct ttm_process *process; /* set before a thread has it */
+	struct ttm_process *process; /* set before a thread sits down */
 	uint32_t inside;             /* 1 while its thread is inside a hook */
-	uint32_t scopes_len;         /* may exceed what is kept */
+	uint32_t scopes_len;         /* may be more than are kept */
 	struct ttm_lane *lane;       /* NULL before the first event */
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
 };
 
 #define TTM_BUCKET_LEN 7u
 
-/* Buckets of one cache line: seven entries and the number of a further line. */
+/* A bucket, one cache line: seven entries and the number of a further line. */
 struct ttm_bucket {
 	uint64_t entries[TTM_BUCKET_LEN]; /* tag (40 bits) << 24 | slot */
 	uint64_t next;                    /* overflow line + 1; 0: none */
@@ -119,7 +122,7 @@ struct ttm_bucket {
 #define TTM_BUCKET_SIZE 64u
 _Static_assert(sizeof(struct ttm_bucket) == TTM_BUCKET_SIZE, "one cache line");
 
-/* Devices that a thread has to itself should share no line: see index.h. */
+/* Threads with a device each should share no line: see index.h. */
 #define TTM_INDEX_PARTS 8u
 #define TTM_INDEX_HALVES (2 * TTM_INDEX_PARTS)
 
@@ -138,10 +141,10 @@ struct ttm_link {
 	uint32_t next_batch; /* first slots of batches, slot + 1 */
 };
 
-/* What the hooks need of a place: see place.h. */
+/* A place as the hooks need it: see place.h. */
 struct ttm_place {
 	uint64_t members; /* device entries, a bit for each */
-	uint32_t held;    /* 1: objects were allocated here */
+	uint32_t held;    /* 1: has or had objects */
 	uint64_t alone;   /* see ttm_place_is_alone */
 };
 
@@ -158,8 +161,8 @@ struct ttm_process {
 	struct ttm_mark *marks;
 	uint64_t *place_words;
 	uint64_t tables_ready[2];   /* pages of the tables that have memory */
-	uint64_t growth_blocked_ns; /* do not try before; 0: free to try */
-	void *extents[TTM_EXTENTS_MAX]; /* where each is mapped */
+	uint64_t growth_blocked_ns; /* no growth before; 0: growth is allowed */
+	void *extents[TTM_EXTENTS_MAX]; /* address of each mapping */
 	char directory_path[TTM_PATH_SIZE];
 	char temporary_name[32]; /* "": has none */
 	char file_name[80];
@@ -176,10 +179,10 @@ struct ttm_process {
 
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
-	uint64_t reserved0[15];              /* no neighbours */
-	struct ttm_words *run; /* where the first extents of slots go */
-	uint32_t run_len;      /* slots that are there; 0 without a run */
-	uint32_t slots_open;   /* extents below have no slots left to get memory */
+	uint64_t reserved0[15];              /* padding */
+	struct ttm_words *run; /* address range of the first extents of slots */
+	uint32_t run_len;      /* slots in the run; 0 without a run */
+	uint32_t slots_open;   /* extents below have all their memory */
 	struct ttm_extent slots[TTM_SLOT_EXTENTS_MAX];
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
@@ -205,14 +208,14 @@ struct ttm_root {
 	uint32_t owner; /* pid of whose memory this is; 0: not known yet */
 };
 
-/* A hook on its way: filled by ttm_hook_enter(). */
+/* A hook that is running: filled by ttm_hook_enter(). */
 struct ttm_hook {
 	struct ttm_process *process;
 	struct ttm_seat *seat;
 	struct ttm_lane *lane;
 };
 
-/* Returns the hook that the seat's thread is in: rare calls get the seat alone. */
+/* Returns the hook that the seat's thread is in: rare calls get only the seat. */
 static inline struct ttm_hook ttm_hook_of(struct ttm_seat *seat)
 {
 	return (struct ttm_hook){
@@ -222,14 +225,14 @@ static inline struct ttm_hook ttm_hook_of(struct ttm_seat *seat)
 	};
 }
 
-/* Zeroed memory; NULL if there is none. Async-signal-safe. */
+/* Returns zeroed memory, or NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);
 void ttm_private_memory_drop(void *memory, size_t size);
 
 /*
- * Around everything that calls the kernel, and must not be left half-way: neither by
- * a cancellation that is pending, nor by a handler that forks, nor with another
- * errno than the host program had. Async-signal-safe.
+ * Encloses every call of the kernel that must not be interrupted by a pending
+ * cancellation or by a handler that forks, and that must preserve errno.
+ * Async-signal-safe.
  */
 struct ttm_hold {
 	sigset_t signals;
@@ -243,7 +246,7 @@ void ttm_release(const struct ttm_hold *hold);
 extern void *ttm_root_place /* struct ttm_root */
 	__attribute__((visibility("hidden")));
 
-/* The running process, or NULL. */
+/* Returns the running process, or NULL. */
 static inline struct ttm_process *ttm_process_now(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
@@ -252,19 +255,22 @@ static inline struct ttm_process *ttm_process_now(void)
 					  NULL;
 }
 
-/* The running process; starts it if it is not. NULL if that is impossible. */
+/*
+ * Returns the running process, which it starts if needed; NULL if that is impossible.
+ */
 struct ttm_process *ttm_process_start_lazily(void);
 
 /*
- * The first extents of slots are mapped one behind the other, so that the way from
- * an index entry to the slot is one load shorter: it is between clock and CAS.
+ * Returns the address of a slot. The first extents of slots are mapped one after
+ * another: that saves a load between clock and CAS, from the slot's number to its
+ * extent.
  */
 static inline struct ttm_words *ttm_slot_at(
 	struct ttm_process *process, uint32_t slot)
 {
 	struct ttm_words *extent;
 
-	/* pairs(slot-run): acquire, with run_extend: it is mapped */
+	/* pairs(slot-run): acquire, with run_extend: the extent is mapped */
 	if (TTM_LIKELY(slot < ttm_load32_acquire(&process->run_len)))
 		return &process->run[slot];
 	extent = ttm_pointer_load(

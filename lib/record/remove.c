@@ -8,9 +8,9 @@
 /* -- free -------------------------------------------------------------------------------- */
 
 /*
- * Frees the part on `members` of the object that was allocated on `place` with this key:
- * the part that is not orphaned, or all of it (`late`). Returns the devices it left; 0:
- * there is none.
+ * Frees the part on `members` of the object that was allocated on `place` with this
+ * key: the part that is not orphaned, or all of it (`late`). Returns the devices that
+ * it left, or 0 if there is no such object.
  */
 static uint64_t key_leave(const struct ttm_hook *hook,
 	const struct ttm_key *key, uint64_t members, bool late, uint64_t now)
@@ -31,7 +31,10 @@ static uint64_t key_leave(const struct ttm_hook *hook,
 	return 0;
 }
 
-/* The same for all places, the caller's first, with a key on none; returns the devices without an object. */
+/*
+ * Frees the object on all places, the caller's first; `key` has no place yet. Returns
+ * the devices without an object.
+ */
 static uint64_t key_leave_places(const struct ttm_hook *hook,
 	const struct ttm_where *where, const struct ttm_key *key, bool late,
 	uint64_t now)
@@ -54,8 +57,8 @@ static uint64_t key_leave_places(const struct ttm_hook *hook,
 }
 
 /*
- * Frees what has the key on these devices, on each of them an orphan only if nothing else
- * is there; returns those that have no such object.
+ * Frees the objects with the key on these devices; an orphan only on devices without
+ * another object. Returns the devices that have no such object.
  */
 static uint64_t key_remove(const struct ttm_hook *hook,
 	const struct ttm_where *where, unsigned figure, uint64_t program,
@@ -85,8 +88,9 @@ TTM_COLD void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
 }
 
 /*
- * The kind of buffer that has this id on one of the devices, first of those that are not
- * orphaned; DRAM if there is none. By the time it is used another thread may have freed it.
+ * Returns the kind of the buffer that has this id on one of the devices; a buffer that
+ * is not orphaned comes first. DRAM if there is none. Another thread may free it
+ * meanwhile.
  */
 static unsigned buffer_kind(
 	struct ttm_process *process, uint64_t members, uint64_t id)
@@ -155,8 +159,8 @@ static void part_leave(const struct ttm_hook *hook, struct ttm_found *found,
 }
 
 /*
- * The usual CB of a program that ends: whole, younger than any close, and with all its
- * devices to go. False is inconclusive.
+ * Ends the usual CB of a program: whole, younger than any close, and leaving all its
+ * devices. False is inconclusive.
  */
 static TTM_INLINE bool cb_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t program, uint64_t closes, uint64_t now,
@@ -182,7 +186,9 @@ static TTM_INLINE bool cb_end(const struct ttm_hook *hook, unsigned place,
 	return seen_end(hook, members, TTMEM_FIGURE_CB, closes, id, now, seen);
 }
 
-/* Those that were allocated on `place`, from the devices `members`. */
+/*
+ * Ends the CBs of the program that were allocated on `place`, on the devices `members`.
+ */
 static void cbs_end(const struct ttm_hook *hook, unsigned place,
 	uint64_t members, uint64_t program, uint64_t now)
 {
@@ -213,7 +219,7 @@ static void cbs_end(const struct ttm_hook *hook, unsigned place,
 				part_leave(hook, &found, members, now);
 		}
 	}
-	/* An operation that began and found its CB gone. */
+	/* The last operation began and found its CB gone. */
 	if (ttm_load(&hook->lane->control->intent) != hook->lane->tail)
 		ttm_noop_commit(hook);
 }
@@ -229,7 +235,8 @@ static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	struct ttm_way way;
 
 	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
-	/* The usual kernel: whole, and with all its devices to go. */
+	/* Ends the usual kernel of a program: whole, and leaving all its
+	 * devices. False is inconclusive. */
 	if ((has & ~members) == 0 &&
 		key_point(hook->process, way.bucket, &way.key, &seen) &&
 		key_glance(&way.key, closes, &seen)) {
@@ -240,7 +247,8 @@ static void kernel_end(const struct ttm_hook *hook, unsigned place,
 	}
 	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
 		return;
-	/* Each once: without a place for what stays, a part cannot leave. */
+	/* Visit each object once: a part cannot leave without a place for
+	 * the rest. */
 	ttm_search_key(&search, hook->process, &way.key);
 	while (ttm_found_next(
 		hook->process, &search, &way.key, TTM_SLOT_NONE, &found))
@@ -265,7 +273,7 @@ void ttm_program_remove(const struct ttm_hook *hook,
 
 /* -- all CBs of a device ------------------------------------------------------------------ */
 
-/* Looks up the index entry of a slot that a scan met. */
+/* Finds the index entry of a slot that a scan found. */
 static bool found_locate(struct ttm_process *process, struct ttm_found *found)
 {
 	struct ttm_words words = found->words;

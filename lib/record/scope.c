@@ -10,7 +10,7 @@
 #include "record/segment.h"
 #include "record/start.h"
 
-/* Twice the number of names, so that a probe is short. */
+/* Twice the number of names: probes are short. */
 #define NAME_TABLE_LEN 131072u
 #define NAMES_WITH_PARENT_MAX (TTM_NAMES_MAX / 4 * 3)
 #define NAME_TABLE_SIZE (NAME_TABLE_LEN * sizeof(uint64_t))
@@ -55,7 +55,7 @@ static bool name_is(
 	const struct ttm_name *name = name_at(process, id);
 	size_t i;
 
-	/* relaxed: the table's word has published it */
+	/* relaxed: the table's word has published the name */
 	if (!name || ttm_load(&name->length) != text->length)
 		return false;
 	for (i = 0; i < TTM_NAME_SIZE / 8; i++)
@@ -71,7 +71,8 @@ static uint32_t name_id_take(struct ttm_process *process)
 
 	do {
 		n = ttm_load(len); /* relaxed: the CAS decides */
-		/* The extent first: a number without a text is never given. */
+		/* Make the extent first, so that every number handed out has
+		 * a text. */
 		if (n >= TTM_NAMES_MAX || !name_at(process, (uint32_t)n + 1))
 			return 0;
 	} while (!ttm_cas(len, n, n + 1));
@@ -110,7 +111,7 @@ static uint64_t *name_table_get(struct ttm_process *process)
 	return ttm_pointer_load(&process->name_table);
 }
 
-/* A word of the table is the hash's upper 48 bits and the id. */
+/* Finds or adds a name. A word of the table is the hash's upper 48 bits and the id. */
 static uint16_t name_intern(struct ttm_process *process, uint64_t *table,
 	const struct name_text *text)
 {
@@ -139,8 +140,9 @@ static uint16_t name_intern(struct ttm_process *process, uint64_t *table,
 }
 
 /*
- * A program that names each iteration has as many names as operations in iterations. When
- * they run short, names are kept without the scope around them.
+ * Returns the id of a name inside a scope. A program that names each iteration has as
+ * many names as operations x iterations. When names run short, new ones are kept
+ * without the scope around them.
  */
 uint16_t ttm_name_intern(
 	struct ttm_process *process, const char *string, uint32_t parent)
@@ -150,7 +152,7 @@ uint16_t ttm_name_intern(
 
 	if (!table)
 		return 0;
-	/* relaxed: when names are short is a matter of taste */
+	/* relaxed: the exact moment does not matter */
 	if (ttm_load(&process->header->live.names_len) >= NAMES_WITH_PARENT_MAX)
 		parent = 0;
 	name_text_set(&text, string, parent);
@@ -158,8 +160,8 @@ uint16_t ttm_name_intern(
 }
 
 /*
- * A handler may push and pop in between: above the length it leaves its own there,
- * so ours is stored again when the length keeps it.
+ * Adds a scope. A handler may push and pop in between and leave its scope above the
+ * length, so ours is stored again once the length protects it.
  */
 static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
 {
@@ -186,7 +188,7 @@ static TTM_SLOW uint32_t scope_push(const char *name, uint32_t flags)
 	seat = hook.seat;
 	depth = seat->scopes_len;
 	around = ttm_scope_now(seat);
-	/* What is inside something persistent is persistent, too. */
+	/* A scope inside a persistent scope is persistent, too. */
 	scope.flags = around.flags |
 		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
 	scope.name = name && *name ? ttm_name_intern(hook.process, name,

@@ -5,7 +5,7 @@
 
 #include "record/process.h"
 
-/* The innermost scope of the thread; name 0 if there is none. */
+/* Returns the innermost scope of the thread; name 0 if there is none. */
 static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 {
 	uint32_t len = seat->scopes_len;
@@ -14,8 +14,8 @@ static inline struct ttm_scope ttm_scope_now(const struct ttm_seat *seat)
 }
 
 /*
- * The id of a text inside the scope `parent` (0: none), the same for the same two; 0 if
- * there is no room.
+ * Returns the id of a text inside the scope `parent` (0: none): the same pair has the
+ * same id. Returns 0 without room.
  */
 uint16_t ttm_name_intern(
 	struct ttm_process *process, const char *text, uint32_t parent);

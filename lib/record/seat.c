@@ -29,12 +29,15 @@ static pthread_key_t seat_key;
 static bool seat_key_works;
 
 /*
- * A vfork child has its parent thread's memory, the seat too, but a tid of its own: that
- * says nothing about who will be there when it is gone.
+ * Marks the tid of a vfork child. The child shares its parent thread's memory and seat,
+ * so its own tid does not tell whether the owner of the seat is gone.
  */
 #define OWNER_IS_UNKNOWN (1ull << 32)
 
-/* Behind who it is: how often it was taken. Who was there is known from who is. */
+/*
+ * The upper bits of an owner count how often the seat was taken, which tells a previous
+ * owner from a later one with the same tid.
+ */
 #define OWNER_USES (1ull << 33)
 #define OWNER_WHO (OWNER_USES - 1)
 
@@ -47,7 +50,10 @@ static uint64_t thread_id(const struct ttm_process *process)
 	return tid;
 }
 
-/* Of the process that has the segment: asked by a vfork child, it is not its own. */
+/*
+ * Returns whether a thread of the segment's process is gone; a vfork child asks about
+ * its parent's threads.
+ */
 static bool thread_is_gone(const struct ttm_process *process, uint64_t tid)
 {
 	return !(tid & OWNER_IS_UNKNOWN) &&
@@ -91,8 +97,8 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 	struct ttm_lane *lane;
 	uint32_t index, number;
 
-	/* relaxed: only to not ask for an extent in vain. The block first: a
-	 * lane without one would be of no use. */
+	/* relaxed: only avoids a claim in vain. The block first: a lane
+	 * without a block is useless. */
 	if (ttm_load(&process->header->live.lanes_len) >= TTM_LANES_MAX ||
 		!ttm_block_has_room(process))
 		return NULL;
@@ -112,7 +118,7 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 		return NULL;
 	}
 	if (!ttm_table_prepare(process, TTM_LANES_OFF + 64ull * number, 64))
-		return NULL; /* a lane less; the filesystem is full anyway */
+		return NULL; /* one lane less: the filesystem is full anyway */
 	lane = &process->lanes[number];
 	lane->number = number;
 	lane->process = process;
@@ -123,15 +129,15 @@ static struct ttm_lane *lane_make(struct ttm_process *process)
 	ttm_extent_enter(process, index, TTM_EXTENT_LANE, number);
 	own_block = ttm_block_make(process, number, TTM_BLOCK_LANE_WIDE);
 	if (!own_block)
-		return NULL; /* likewise */
+		return NULL; /* as above */
 	ttm_pointer_set_once((void **)&lane->own_block, own_block);
 	return lane;
 }
 
 /*
- * A ring gets memory as its first lap goes on. Where there is none to be had, the rest of
- * the lap is written to private memory: the aggregator finds records of nothing there, and
- * looks at the slots instead.
+ * Gives memory to a ring during its first lap. If there is none, the rest of the lap
+ * goes to private memory: the aggregator finds NOOP records there and scans the slots
+ * instead.
  */
 TTM_COLD void ttm_lane_extend(struct ttm_lane *lane)
 {
@@ -154,17 +160,17 @@ TTM_COLD void ttm_lane_extend(struct ttm_lane *lane)
 }
 
 /*
- * The last owner may have ended inside an operation (cancelled, or gone with a
- * longjmp). What it wrote beyond the tail is overwritten by a record that says
- * nothing, so that the reader can go on.
+ * Adopts the lane of a seat. The last owner may have ended inside an operation
+ * (cancelled, or by longjmp). Its records beyond the tail are overwritten by NOOP
+ * records, so that the reader can go on.
  */
 static void lane_adopt(struct ttm_lane *lane, uint64_t tid)
 {
 	uint64_t promised;
 
-	/* relaxed: the seat's CAS has passed the lane to us. The shared tail is
-	 * the true one: our copy may be ahead or behind. In a stopped process
-	 * neither says anything. */
+	/* relaxed: the seat's CAS has passed the lane to us. The shared tail
+	 * is right; our copy may be ahead or behind. In a stopped process
+	 * both are meaningless. */
 	lane->tail = ttm_load(&lane->control->tail);
 	promised = ttm_load(&lane->control->intent) - lane->tail;
 	if (promised - 1 < TTM_OPERATION_RECORDS_MAX) {
@@ -177,7 +183,10 @@ static void lane_adopt(struct ttm_lane *lane, uint64_t tid)
 
 /* -- seats ------------------------------------------------------------------------ */
 
-/* The kernel may give a number again: who is gone is not who has come since. */
+/*
+ * Vacates the seat of a thread that is gone. The kernel may reuse a tid, so the CAS
+ * compares the whole word.
+ */
 static void seat_reap(struct ttm_seat *seat, uint64_t gone)
 {
 	/* pairs(seat): full, with seat_take */
@@ -188,8 +197,8 @@ static bool seat_take(struct ttm_seat *seat, uint64_t tid)
 {
 	uint64_t from = ttm_load(&seat->owner); /* relaxed: the CAS decides */
 
-	/* pairs(seat): full, with seat_vacate: its lanes are as the last owner
-	 * left them */
+	/* pairs(seat): full, with seat_vacate: the lane is as the last owner
+	 * left it */
 	if ((from & OWNER_WHO) ||
 		!ttm_cas(&seat->owner, from, (from + OWNER_USES) | tid))
 		return false;
@@ -200,7 +209,7 @@ static bool seat_take(struct ttm_seat *seat, uint64_t tid)
 
 static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
 {
-	/* relaxed: a seat more or less is found at the next look */
+	/* relaxed: the next look finds seats that this one misses */
 	uint64_t i, len = ttm_load(&process->seats_len);
 
 	for (i = 0; i < len && i < TTM_LANES_MAX; i++)
@@ -210,8 +219,9 @@ static struct ttm_seat *seat_vacant(struct ttm_process *process, uint64_t tid)
 }
 
 /*
- * Threads that did not come from pthread_create leave no word when they end, and
- * neither does one whose key destructors ran out of rounds.
+ * Vacates the seats of threads that are gone. Threads that pthread_create did not make
+ * leave no word when they end; neither does a thread whose key destructors ran out of
+ * rounds.
  */
 static void seats_reap(struct ttm_process *process)
 {
@@ -226,7 +236,7 @@ static void seats_reap(struct ttm_process *process)
 			taken += (owner & OWNER_WHO) != 0;
 	}
 	taken = taken < REAP_FIRST / 2 ? REAP_FIRST : 2 * taken;
-	/* relaxed: when to look again is a matter of taste */
+	/* relaxed: the exact moment does not matter */
 	ttm_store(&process->seats_reap_at,
 		taken < TTM_LANES_MAX ? taken : TTM_LANES_MAX);
 }
@@ -235,11 +245,12 @@ static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
 {
 	uint64_t n;
 
-	/* Somebody who looks for vacant seats may be faster on a new one. */
+	/* Another thread that looks for vacant seats may take a new one
+	 * first. */
 	do {
 		n = ttm_fetch_add(&process->seats_len, 1);
 		if (n >= TTM_LANES_MAX) {
-			/* relaxed: does not run away */
+			/* relaxed: only keeps the count in bounds */
 			ttm_store(&process->seats_len, TTM_LANES_MAX);
 			return NULL;
 		}
@@ -248,8 +259,9 @@ static struct ttm_seat *seat_new(struct ttm_process *process, uint64_t tid)
 }
 
 /*
- * Asks the kernel about all owners when there are twice as many seats as threads at
- * the last look, and when all are taken not more often than ten times a second.
+ * Returns whether the kernel should be asked about all owners: when there are twice as
+ * many seats as threads at the last look, and at most ten times a second once all seats
+ * are taken.
  */
 static bool reaping_is_due(struct ttm_process *process)
 {
@@ -293,7 +305,7 @@ static void seat_vacate(struct ttm_seat *seat)
 {
 	uint64_t owner = ttm_load(&seat->owner); /* relaxed: ours */
 
-	/* pairs(seat): release, with seat_take: the lanes are at rest */
+	/* pairs(seat): release, with seat_take: the lane is at rest */
 	ttm_store_release(&seat->owner, owner & ~OWNER_WHO);
 }
 
@@ -304,7 +316,9 @@ static bool thread_has_seat(const struct ttm_process *process)
 	return seat && seat->process == process;
 }
 
-/* From the first line on a handler finds no seat and takes another. */
+/*
+ * Gives up the seat. From the first line on, a handler finds no seat and takes another.
+ */
 static void seat_give_up(struct ttm_process *process, struct ttm_seat *seat)
 {
 	ttm_self = NULL;
@@ -320,7 +334,7 @@ static void seat_leave(void *value)
 	struct ttm_hold hold;
 
 	ttm_hold(&hold);
-	/* Otherwise of a process that was stopped, or of our parent. */
+	/* A seat of a stopped process, or of our parent, is left alone. */
 	if (process && thread_has_seat(process) && ttm_self == value)
 		seat_give_up(process, value);
 	ttm_release(&hold);
@@ -339,7 +353,9 @@ static int membarrier(int command)
 	return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* False if the kernel refuses. */
+/*
+ * Makes the `inside` flags of all threads visible; returns false if the kernel refuses.
+ */
 static bool hooks_show(void)
 {
 	/* pairs(hook-inside): full, with ttm_hook_enter in every thread */
@@ -348,18 +364,18 @@ static bool hooks_show(void)
 			membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0);
 }
 
-/* Whether another thread has a seat, or is even inside a hook. */
+/* Returns whether another thread has a seat; `inside`: whether it is in a hook. */
 static bool others_are_there(const struct ttm_process *process, bool inside)
 {
-	/* relaxed: seats that come now find the process gone */
+	/* relaxed: later seats find the process gone */
 	uint64_t i, len = ttm_load(&process->seats_len);
 	const struct ttm_seat *seat;
 
 	for (i = 0; i < len && i < TTM_LANES_MAX; i++) {
 		seat = &process->seats[i];
-		/* pairs(seat): acquire, with seat_vacate: who left it has left
-		 * his hooks.
-		 * pairs(hook-left): acquire, with ttm_hook_leave */
+		/* pairs(seat): acquire, with seat_vacate: a thread that left
+		 * its seat has left its hooks. pairs(hook-left): acquire,
+		 * with ttm_hook_leave */
 		if (seat != ttm_self &&
 			(ttm_load_acquire(&seat->owner) & OWNER_WHO) &&
 			(!inside || ttm_load32_acquire(&seat->inside) != 0))
@@ -373,13 +389,13 @@ void ttm_hooks_await(const struct ttm_process *process)
 	const struct timespec nap = { .tv_nsec = AWAIT_NAP_NS };
 	uint64_t end = ttm_clock_ns(CLOCK_MONOTONIC) + AWAIT_NS;
 
-	/* pairs(hook-inside): full, with seat_take: who sits down now finds the
-	 * process gone, or is found here */
+	/* pairs(hook-inside): full, with seat_take: a thread that sits down
+	 * now finds the process gone, or is found here */
 	ttm_fence_after_cas();
 	if (!others_are_there(process, false))
 		return;
 	if (!hooks_show())
-		nanosleep(&nap, NULL); /* no store takes so long to be seen */
+		nanosleep(&nap, NULL); /* long enough for any store to become visible */
 	while (others_are_there(process, true) &&
 		ttm_clock_ns(CLOCK_MONOTONIC) < end)
 		nanosleep(&nap, NULL);
@@ -391,7 +407,7 @@ void ttm_seat_key_make(void)
 		seat_key < KEYS_WITHOUT_MALLOC;
 }
 
-/* If a handler comes anywhere in here and sits down, too, then it stays. */
+/* Takes a seat for this thread. If a handler sits down meanwhile, its seat stays. */
 static bool thread_sit_down(struct ttm_process *process)
 {
 	struct ttm_seat *before = ttm_self, *seat;
@@ -422,15 +438,15 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
 
-	/* Also where nothing starts: the switch must not stay undecided. */
+	/* Decide the switch also where nothing starts: it must not stay
+	 * undecided. */
 	if (!process && ttmem_internal_decide() && entry == TTM_ENTRY_STARTS)
 		process = ttm_process_start_lazily();
 	if (!process)
 		return false;
-	/*
-	 * Who starts it may not have come so far, and a file without a name goes
-	 * with its process. If it cannot have one that thread finds out, too.
-	 */
+	/* The thread that starts the process may not have named the file
+	 * yet, and a file without a name is lost with its process. If naming
+	 * fails, that thread finds out, too. */
 	if (!ttm_load32(&process->named)) /* relaxed: see ttm_segment_name */
 		ttm_segment_name(process);
 	if (thread_sit_down(process))
@@ -458,8 +474,8 @@ TTM_COLD struct ttm_hook ttm_hook_nested(enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
 
-	/* Otherwise the interrupted hook is of a process that was stopped, or
-	 * of our parent: this thread takes a seat in the current one. */
+	/* Otherwise the interrupted hook belongs to a stopped process or to
+	 * our parent: this thread takes a seat in the current process. */
 	if (!process || ttm_self->process != process)
 		return ttm_hook_enter_slow(entry, bytes);
 	lost_without_lane(process, TTMEM_LOSS_NESTED, bytes);

@@ -19,12 +19,12 @@
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
 #define SMALL_EXTENTS 4u
-/* "self" is the first thread, and when that has ended it has none. */
+/* "self" means the first thread, and fails after that thread has ended. */
 #define DESCRIPTORS "/proc/thread-self/fd"
 
 /*
- * Without a name until it is complete. Where O_TMPFILE or /proc is missing it
- * gets a hidden temporary name instead.
+ * Makes a file without a name, which it gets when it is complete. Where O_TMPFILE or
+ * /proc is missing, the file gets a hidden temporary name.
  */
 static int file_open(struct ttm_process *process, int directory)
 {
@@ -44,7 +44,7 @@ static int file_open(struct ttm_process *process, int directory)
 	}
 	if (fd < 0) {
 		r = -errno;
-		/* The next try may do without one. */
+		/* The next try may need no name. */
 		process->temporary_name[0] = '\0';
 		return r;
 	}
@@ -96,7 +96,7 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 	char *base;
 	int r;
 
-	/* The umask may have taken our own right to read. */
+	/* The umask may have removed our own right to read. */
 	if (fchmod(fd, 0600) < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	process->device = st.st_dev;
@@ -110,8 +110,8 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 	if (!base)
 		return -ENOMEM;
 	segment_places_set(process, base);
-	/* What a process with a thread and four devices needs; the rest of the
-	 * tables gets memory page by page. */
+	/* Allocate what a process with one thread and four devices needs;
+	 * other pages of the tables get memory when they are used. */
 	if (!ttm_table_prepare(process, 0, TTM_DIRECTORY_OFF + 1) ||
 		!ttm_table_prepare(process, TTM_LANES_OFF, 1) ||
 		!ttm_table_prepare(process, TTM_DEVICES_OFF, 1) ||
@@ -204,7 +204,7 @@ int ttm_segment_name(struct ttm_process *process)
 	if (r < 0 && process->temporary_name[0])
 		unlinkat(directory, process->temporary_name, 0);
 	close(directory);
-	/* relaxed: who does not see it yet finds the name there */
+	/* relaxed: a thread that does not see it finds the name there */
 	if (r == 0)
 		ttm_store32(&process->named, 1);
 	TTM_TESTPOINT("segment named");
@@ -226,7 +226,7 @@ void ttm_segment_discard(struct ttm_process *process)
 	if (process->header)
 		munmap(process->header, TTM_EXTENTS_OFF);
 	process->header = NULL;
-	/* The next try has another file. */
+	/* The next try makes another file. */
 	process->tables_ready[0] = 0;
 	process->tables_ready[1] = 0;
 	process->growth_blocked_ns = 0;
@@ -240,7 +240,7 @@ static bool slots_have_survivors(const struct ttm_extent *extent)
 	const struct ttm_words *slots = ttm_pointer_load(&extent->memory);
 	size_t i, len = ttm_extent_ready_len(extent, sizeof(*slots));
 
-	/* relaxed: what other threads do at this moment comes too late */
+	/* relaxed: concurrent changes of other threads come too late */
 	for (i = 0; i < len; i++)
 		if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) == TTM_SLOT_LIVE)
 			return true;
@@ -257,7 +257,7 @@ static bool segment_has_survivors(struct ttm_process *process)
 	return false;
 }
 
-/* Names apart: what has none is there. */
+/* Counts losses except names: an event without a name is in the segment. */
 static uint64_t losses_count(const uint64_t *lost_events)
 {
 	uint64_t sum = 0;
@@ -270,7 +270,10 @@ static uint64_t losses_count(const uint64_t *lost_events)
 	return sum;
 }
 
-/* Nobody knows whether what was lost was freed, and somebody has to say so. */
+/*
+ * Returns whether events were lost: then it is unknown whether lost objects were freed,
+ * and the segment must stay to say so.
+ */
 static bool segment_has_losses(struct ttm_process *process)
 {
 	const struct ttm_block_lane *block;
@@ -288,9 +291,9 @@ static bool segment_has_losses(struct ttm_process *process)
 }
 
 /*
- * Gives back what will hardly be read: history without an aggregator, and if no more
- * can come also slots without an object. The survivors, names and counters stay, and
- * so does all of a small segment.
+ * Returns memory that will hardly be read to the filesystem: history without an
+ * aggregator, and, if no more events can come, extents of slots without an object.
+ * Survivors, names and counters stay; a small segment keeps everything.
  */
 static void segment_shrink(struct ttm_process *process, bool slots)
 {
@@ -302,7 +305,7 @@ static void segment_shrink(struct ttm_process *process, bool slots)
 	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
 		if (!process->extents[i])
 			continue;
-		/* relaxed: extents that are being made now stay */
+		/* relaxed: extents that are being made stay */
 		word = ttm_load32(&process->directory[i]);
 		type = TTM_EXTENT_TYPE(word);
 		if (type == TTM_EXTENT_LANE ||
@@ -325,7 +328,8 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	directory = ttm_segment_directory_open(process);
 	if (directory < 0)
 		return;
-	/* An aggregator takes care of it, and reads it first. */
+	/* An aggregator that serves the directory reads the segment and
+	 * removes it. */
 	if (!ttm_directory_is_awaited(
 		    directory, process->header->sealed.monotonic_base_ns)) {
 		if (segment_has_survivors(process) ||

@@ -3,10 +3,10 @@
 /*
  * Start and stop.
  *
- * Several threads, and signal handlers on top of them, may come here first. None
- * waits: each builds a whole process of its own, one of them is published by CAS,
- * and the others drop theirs, whose file never had a name. So no event is lost to
- * a start that is under way elsewhere.
+ * Several threads, and signal handlers on top of them, may start the process at once.
+ * None waits: each builds a whole process; one of them is published by CAS, and the
+ * others are dropped, with files that never had a name. So no event is lost to a start
+ * that another thread has begun.
  */
 #include "record/start.h"
 
@@ -31,12 +31,12 @@ uint32_t ttm_switch = TTM_SWITCH_UNDECIDED;
 
 void *ttm_root_place; /* struct ttm_root */
 static uint32_t
-	start_error; /* errno of the last failed start; 0: none, or stopped */
-static uint32_t start_marked; /* 1: others were told that it had failed */
+	start_error; /* errno of the last failed start; 0: none failed, or stopped */
+static uint32_t start_marked; /* 1: a marker told others of the failure */
 
 /*
- * To callers who ask by ttmem_enabled(). Who comes late with an old value finds, after he
- * has shown it, that it is old: what is shown last is what is.
+ * Shows the switch to callers of ttmem_enabled(). A thread that stores an old value
+ * late loads the switch again afterwards, so the last value shown is the current one.
  */
 static void switch_show(void)
 {
@@ -44,9 +44,9 @@ static void switch_show(void)
 
 	do {
 		before = ttm_load32(shown);      /* relaxed: the CAS */
-		value = ttm_load32(&ttm_switch); /* relaxed: looked at again */
+		value = ttm_load32(&ttm_switch); /* relaxed: loaded again below */
 		TTM_TESTPOINT("switch read");
-		/* pairs(switch): full, with the same line of others */
+		/* pairs(switch): full, with the same line of other threads */
 		ttm_cas32(shown, before, value);
 		ttm_fence_after_cas();
 	} while (ttm_load32(&ttm_switch) != ttm_load32(shown));
@@ -58,8 +58,8 @@ static void switch_set(enum ttm_switch value)
 
 	do
 		before = ttm_load32(&ttm_switch); /* relaxed: the CAS */
-	/* pairs(stop): full, with start_check_stopped: a stop that sees no
-	 * process is seen by whoever publishes one */
+	/* pairs(stop): full, with start_check_stopped: if a stop sees no
+	 * process, the thread that publishes one sees the stop */
 	while (!ttm_cas32(&ttm_switch, before, (uint32_t)value));
 	ttm_fence_after_cas();
 	switch_show();
@@ -80,7 +80,8 @@ void ttm_hold(struct ttm_hold *hold)
 	hold->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &hold->cancel);
 	sigfillset(&all);
-	/* What the hardware raises cannot wait, nor what a sandbox does. */
+	/* Holds all signals except those that the hardware or a sandbox
+	 * raises, which cannot wait. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	sigdelset(&all, SIGFPE);
@@ -107,7 +108,7 @@ void *ttm_private_memory(size_t size)
 
 	if (memory != MAP_FAILED)
 		return memory;
-	errno = error; /* a hook leaves it as it was */
+	errno = error; /* a hook preserves errno */
 	return NULL;
 }
 
@@ -123,7 +124,8 @@ static struct ttm_root *root_get(void)
 	if (TTM_LIKELY(root != NULL))
 		return root;
 	root = ttm_private_memory(sizeof(*root));
-	/* Where the kernel cannot, fork_in_child() forgets the process. */
+	/* Where the kernel cannot wipe memory, fork_in_child() forgets the
+	 * process. */
 	if (root)
 		madvise(root, sizeof(*root), MADV_WIPEONFORK);
 	if (root && !ttm_pointer_set_once(&ttm_root_place, root))
@@ -132,14 +134,14 @@ static struct ttm_root *root_get(void)
 }
 
 /*
- * False in a vfork child, which has its parent's memory: a process that it made would be
- * its parent's, but with the child's pid, lock and descriptor.
+ * Returns false in a vfork child. The child has its parent's memory: a process that it
+ * made would be its parent's, but with the child's pid, lock and descriptor.
  */
 static bool root_is_ours(struct ttm_root *root)
 {
 	uint32_t self = (uint32_t)getpid();
 
-	/* relaxed: of all who share the memory, others come after a vfork */
+	/* relaxed: others share this memory only after a vfork */
 	if (!ttm_load32(&root->owner))
 		ttm_cas32(&root->owner, 0, self);
 	return ttm_load32(&root->owner) == self;
@@ -180,7 +182,7 @@ static void process_drop(struct ttm_process *process)
 	ttm_private_memory_drop(process, sizeof(*process));
 }
 
-/* Takes the process away from the root; false if somebody else did. */
+/* Removes the process from the root; returns false if another thread did. */
 static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 {
 	if (!ttm_pointer_clear(&root->process, process))
@@ -193,8 +195,8 @@ static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 }
 
 /*
- * Leaves the switch alone. -ECANCELED: it was stopped before the segment had its
- * name. A process that others may be using already stays mapped.
+ * Starts a process without touching the switch. Returns -ECANCELED if it was stopped
+ * before the segment had its name. A process that others may already use stays mapped.
  */
 static int process_start(const char *dir, uint64_t max_bytes)
 {
@@ -258,7 +260,7 @@ static const char *error_text(int error)
 	}
 }
 
-/* What the kernel sends with the error of a write; 0: nothing. */
+/* Returns the signal that the kernel sends with the error of a write; 0: none. */
 static int write_signal(int error)
 {
 	if (error == EFBIG)
@@ -267,9 +269,10 @@ static int write_signal(int error)
 }
 
 /*
- * Says a line where the program's own errors go, if it can be said at once: neither
- * a full pipe may hold the program up, nor one without a reader, or a file at its limit,
- * kill it. Signals are held here, so one of our own making can be taken back.
+ * Writes a line to the program's standard error, if that is possible at once. A full
+ * pipe must not block the program; a pipe without a reader, or a file at its limit,
+ * must not kill it. Signals are held here, so a signal of our own making can be taken
+ * back.
  */
 static void stderr_say(const char *line, size_t length)
 {
@@ -278,7 +281,7 @@ static void stderr_say(const char *line, size_t length)
 	fd_set ready;
 	int signal;
 
-	/* Not poll, which wants room below the limit for descriptors. */
+	/* Not poll, which fails under a low limit for descriptors. */
 	FD_ZERO(&ready);
 	FD_SET(STDERR_FILENO, &ready);
 	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
@@ -304,8 +307,8 @@ static void start_succeeded(const char *dir)
 }
 
 /*
- * The program goes on without tracking, and others can see that it does. Only on
- * request is anything said.
+ * Handles a start that failed: the program goes on without tracking, and a marker shows
+ * that to others. A message is printed only on request.
  */
 static void start_failed(const char *dir, int error)
 {
@@ -317,8 +320,8 @@ static void start_failed(const char *dir, int error)
 	switch_set(TTM_SWITCH_OFF);
 	ttm_leftover_mark(dir, error);
 	ttm_store32(&start_marked, 1); /* relaxed: as above */
-	/* Another thread's start may have worked meanwhile, and has found no
-	 * marker to take away. */
+	/* Another thread's start may have succeeded meanwhile, without
+	 * finding a marker to remove. */
 	if (switch_now() == TTM_SWITCH_ON && ttm_process_now()) {
 		start_succeeded(dir);
 		return;
@@ -332,7 +335,7 @@ static void start_failed(const char *dir, int error)
 	stderr_say(line, text.length);
 }
 
-/* A stop that came while we were at it wins, and so does another's failure. */
+/* Completes a start. A stop or a failure of another thread meanwhile wins. */
 static void start_check_stopped(void)
 {
 	struct ttm_root *root = ttm_pointer_load(&ttm_root_place);
@@ -380,7 +383,8 @@ static bool environment_asks(void)
 
 bool ttmem_internal_decide(void)
 {
-	/* The CAS: a start or stop meanwhile has the last word. */
+	/* The CAS fails if a start or stop came meanwhile, which then
+	 * decides. */
 	if (switch_now() == TTM_SWITCH_UNDECIDED)
 		ttm_cas32(&ttm_switch, TTM_SWITCH_UNDECIDED,
 			environment_asks() ? TTM_SWITCH_ON : TTM_SWITCH_OFF);
@@ -400,14 +404,16 @@ static int start_as_asked(const struct ttmem_config *config)
 	}
 	r = process_start(
 		config ? config->dir : NULL, config ? config->max_bytes : 0);
-	/* Another thread's start may have succeeded meanwhile: then it is on. */
+	/* Another thread's start may have succeeded meanwhile: tracking is
+	 * on then. */
 	if (r < 0 && !ttm_process_now()) {
 		if (r != -ECANCELED)
 			start_failed(config ? config->dir : NULL, r);
 		start_check_stopped();
 		return r;
 	}
-	/* First: who fails and sees that it is on takes his marker back. */
+	/* Store this first: a thread that fails and sees that tracking is on
+	 * removes its marker. */
 	switch_set(TTM_SWITCH_ON);
 	start_succeeded(config ? config->dir : NULL);
 	return 0;
@@ -428,13 +434,14 @@ static void process_stop(void)
 {
 	struct ttm_process *process;
 
-	/* First: who publishes a process after we looked sees that. */
+	/* Store this first: a thread that publishes a process after our look
+	 * sees it. */
 	switch_set(TTM_SWITCH_OFF);
-	/* Or a forked child would try again what nobody wants any more. */
+	/* Otherwise a forked child would try again after a stop. */
 	ttm_store32(&start_error, 0); /* relaxed: display */
 	TTM_TESTPOINT("switched off");
 	process = ttm_process_now();
-	if (process) /* or another stop does it */
+	if (process) /* unless another stop does it */
 		process_retire(ttm_pointer_load(&ttm_root_place), process);
 }
 
@@ -455,7 +462,7 @@ static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
 	const struct ttm_block_lane *block;
 	size_t i, lane;
 
-	/* relaxed throughout: figures that only grow, for display */
+	/* relaxed throughout: growing figures, for display */
 	for (i = 0; i < TTMEM_LOSSES; i++) {
 		status->lost_events[i] = ttm_load(&live->lost_events[i]);
 		status->lost_bytes[i] = ttm_load(&live->lost_bytes[i]);
@@ -506,14 +513,16 @@ int ttmem_status(struct ttmem_status *ret_status)
 	ttm_text_add(&text, process->directory_path);
 	ttm_text_add(&text, "/");
 	ttm_text_add(&text, process->file_name);
-	if (text.truncated) /* a part of it would be another file's */
+	if (text.truncated) /* a part of the path would name another file */
 		ret_status->segment[0] = '\0';
 	return 0;
 }
 
 /* -- load, fork, exit -------------------------------------------------------------- */
 
-/* Between the two: forks of several threads are one after another. */
+/*
+ * Set between the two handlers of a fork; forks of several threads follow one another.
+ */
 static struct ttm_process *forking;
 
 static void fork_in_parent(void)
@@ -522,9 +531,9 @@ static void fork_in_parent(void)
 }
 
 /*
- * If the fork came from a handler that interrupted a hook, the child will finish
- * that hook: on a private copy of the segment, not on its parent's. Otherwise
- * nothing of it is needed any more.
+ * Prepares the child's memory. If the fork came from a handler that interrupted a hook,
+ * the child will finish that hook, on a private copy of the segment. Otherwise the
+ * child needs no part of it.
  */
 static void segment_disinherit(struct ttm_process *process)
 {
@@ -541,18 +550,19 @@ static void fork_in_child(void)
 	struct ttm_process *stopped = ttm_self ? ttm_self->process : NULL;
 
 	if (forking) {
-		/* For kernels and emulators that do not wipe. */
+		/* For kernels and emulators that do not wipe the root. */
 		ttm_pointer_clear(&root->process, forking);
 		segment_disinherit(forking);
 	}
-	/* Another thread was about to stop it, and waited for the hook that we
-	 * are in. */
+	/* Another thread was about to stop the process, and waited for our
+	 * hook. */
 	if (stopped && stopped != forking && ttm_hook_is_running(stopped))
 		segment_disinherit(stopped);
 	forking = NULL;
 	if (root)
 		ttm_store32(&root->owner, (uint32_t)getpid()); /* relaxed */
-	/* What kept the parent from being tracked may not hold for the child. */
+	/* The reason why the parent was untracked may not hold for the
+	 * child. */
 	ttm_store32(&start_marked, 0);
 	if (ttm_load32(&start_error)) { /* relaxed: one thread */
 		ttm_store32(&start_error, 0);
@@ -566,12 +576,12 @@ __attribute__((constructor)) static void library_load(void)
 
 	pthread_atfork(fork_in_parent, NULL, fork_in_child);
 	ttm_seat_key_make();
-	/* Now: the first event may be in a vfork child. */
+	/* Do this now, because the first event may be in a vfork child. */
 	if (root)
 		root_is_ours(root);
 }
 
-/* The hooks stay on: destructors that run after this one may still free. */
+/* Hooks stay on: destructors that run after this one may still free. */
 __attribute__((destructor)) static void library_exit(void)
 {
 	struct ttm_process *process = ttm_process_now();

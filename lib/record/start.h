@@ -16,19 +16,19 @@ enum ttm_switch {
 };
 
 /*
- * The library's own copy of ttmem_internal_switch. That one may have been copied
- * into the executable, and asking where it is takes an instruction more.
+ * The library's own copy of ttmem_internal_switch. The public one may have been copied
+ * into the executable, and its address takes one more instruction.
  */
 extern uint32_t ttm_switch __attribute__((visibility("hidden")));
 
 /*
- * First thing in every hook: the load, the compare and the return are all that a
- * program without tracking pays.
+ * Tests the switch, first in every hook: the load, the compare and the return are the
+ * whole cost of a program without tracking.
  */
 static inline bool ttm_switch_is_off(void)
 {
-	/* relaxed: a late look at a switch that was just thrown is as good as
-	 * an event that came a moment earlier */
+	/* relaxed: a stale value is as good as an event that came a moment
+	 * earlier */
 	return ttm_load32(&ttm_switch) == TTM_SWITCH_OFF;
 }
 

@@ -7,7 +7,7 @@
 
 #include "record/segment.h"
 
-#define STEP_LEN 128u /* slots that get memory at once */
+#define STEP_LEN 128u /* slots that get memory in one step */
 #define SLOT_SIZE sizeof(struct ttm_words)
 #define STEP_SIZE ((uint32_t)(STEP_LEN * SLOT_SIZE))
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
@@ -36,8 +36,8 @@ static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
 }
 
 /*
- * The stack's head is tag << 32 | slot + 1. The tag grows with every change, so
- * that a head popped and pushed again in between is not taken for the same.
+ * The stack's head is tag << 32 | slot + 1. Every change raises the tag, so that a head
+ * that was popped and pushed again is recognised.
  */
 static uint64_t head_with(uint64_t head, uint32_t first)
 {
@@ -71,7 +71,7 @@ static bool stack_pop(struct ttm_process *process, uint32_t *ret_first)
 		first = (uint32_t)head;
 		if (first == 0)
 			return false;
-		/* relaxed: if somebody took it, the tag tells */
+		/* relaxed: if another thread took it, the tag has changed */
 		next = ttm_load32(&link_at(process, first - 1)->next_batch);
 	} while (!ttm_cas(stack, head, head_with(head, next)));
 	*ret_first = first;
@@ -90,7 +90,10 @@ static uint32_t batch_chain(
 	return slots[0] + 1;
 }
 
-/* Lowest slots first, so that a small process stays on few pages. */
+/*
+ * Pushes the slots of a step, the lowest on top, so that a small process uses few
+ * pages.
+ */
 static void step_push(struct ttm_process *process, uint32_t base)
 {
 	uint32_t slots[TTM_BATCH_LEN], first = 0, previous = 0, n, i;
@@ -110,8 +113,8 @@ static void step_push(struct ttm_process *process, uint32_t base)
 }
 
 /*
- * Moves an extent that nobody has seen yet to its place in the run; where it cannot
- * be, it stays where it is.
+ * Moves an extent that no other thread has seen yet to its place in the run. An extent
+ * that cannot be there stays where it is.
  */
 static void *run_place(struct ttm_process *process, uint32_t ordinal,
 	uint32_t index, void *extent)
@@ -123,13 +126,14 @@ static void *run_place(struct ttm_process *process, uint32_t ordinal,
 	return ttm_extent_move(process, index, extent, place);
 }
 
-/* After an extent was put into process->slots: as far as they follow each other. */
+/* Extends the run after an extent was stored in process->slots. */
 static void run_extend(struct ttm_process *process)
 {
 	uint32_t len, ordinal;
 
 	for (;;) {
-		/* Of two who put in neighbours at once, one sees both. */
+		/* Of two threads that store neighbours at once, one sees
+		 * both. */
 		ttm_fence_after_cas();
 		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
 		ordinal = len / TTM_SLOTS_PER_EXTENT;
@@ -142,7 +146,7 @@ static void run_extend(struct ttm_process *process)
 	}
 }
 
-/* A new extent, without any memory yet; false if another thread takes this ordinal. */
+/* Adds an extent without memory; returns false if another thread takes this ordinal. */
 static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 {
 	struct ttm_extent *slots = &process->slots[ordinal];
@@ -152,7 +156,7 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 
 	if (links)
 		extent = ttm_extent_claim(process, &index);
-	/* The links are claimed first: whoever sees a slot needs them. */
+	/* Claim the links first: every thread that sees a slot needs them. */
 	if (extent &&
 		!ttm_pointer_set_once(&process->links[ordinal], links)) {
 		ttm_extent_abandon(process, index, extent);
@@ -171,7 +175,10 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 	return true;
 }
 
-/* The next STEP_LEN slots of an extent get memory; false if it has no more. */
+/*
+ * Gives memory to the next STEP_LEN slots of an extent; returns false if it has no
+ * more, or there is no memory.
+ */
 static bool extent_step(struct ttm_process *process, uint32_t ordinal)
 {
 	struct ttm_extent *slots = &process->slots[ordinal];
@@ -193,18 +200,18 @@ static bool extent_step(struct ttm_process *process, uint32_t ordinal)
 }
 
 /*
- * Slots get memory in small steps, so that no hook pays for many. Of several threads that
- * find the supply empty at once each may take a step, or add an extent: nobody waits for
- * another thread.
+ * Adds slots. They get memory in small steps, so that no hook pays for many. Several
+ * threads that find the supply empty at once may each take a step or add an extent:
+ * nobody waits for another thread.
  */
 static bool supply_grow(struct ttm_process *process)
 {
 	uint32_t ordinal;
 
-	/* Where nothing can be had, no hook asks the kernel each time. */
+	/* While growth is blocked, hooks do not call the kernel. */
 	if (ttm_growth_is_blocked(process))
 		return false;
-	/* relaxed: only where to begin */
+	/* relaxed: only the first extent to look at */
 	for (ordinal = ttm_load32(&process->slots_open);
 		ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT; ordinal++) {
 		if (!ttm_pointer_load(&process->links[ordinal]) &&
@@ -223,7 +230,7 @@ static bool supply_grow(struct ttm_process *process)
 	return false;
 }
 
-/* Another batch for the cache, which has room for it. */
+/* Adds a batch to the cache, which has room for it. */
 static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
 {
 	uint32_t at, len = lane->cache_len, end = len + TTM_BATCH_LEN;
@@ -257,9 +264,9 @@ TTM_COLD bool ttm_supply_reserve(
 }
 
 /*
- * Keeps what was freed last: it is still in the caches. Until the lane's own share is
- * written back it has none: a thread that is cancelled in between loses slots, which
- * is better than to have them in two hands.
+ * Returns the oldest slots to the stack and keeps those freed last, which are still in
+ * the caches. Until its own share is written back, the lane has no slots: a thread that
+ * is cancelled in between loses slots, but no slot has two owners.
  */
 TTM_COLD void ttm_supply_spill(
 	struct ttm_process *process, struct ttm_lane *lane)

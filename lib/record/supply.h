@@ -1,30 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Free slots: a few in each lane, the rest in one stack of batches. Batches go both ways,
- * so that threads which only free feed threads which only allocate. Lock-free;
- * async-signal-safe (a nested hook uses no lane).
+ * Free slots: a few in each lane, the rest in one stack of batches. Batches move in
+ * both directions, so that threads that only free feed threads that only allocate.
+ * Lock-free; async-signal-safe (a nested hook uses no lane).
  */
 #ifndef TTM_RECORD_SUPPLY_H
 #define TTM_RECORD_SUPPLY_H
 
 #include "record/process.h"
 
-/* Sets address space apart for the first slots; without it they are anywhere. */
+/* Reserves address space for the first slots; without it they are anywhere. */
 void ttm_supply_init(struct ttm_process *process);
 void ttm_supply_drop(struct ttm_process *process);
 
 bool ttm_supply_refill(struct ttm_process *process, struct ttm_lane *lane);
 void ttm_supply_spill(struct ttm_process *process, struct ttm_lane *lane);
 
-/* At least `slots` of them in the lane's cache; false if the segment cannot grow. */
+/*
+ * Fills the lane's cache to at least `slots` slots; returns false if the segment cannot
+ * grow.
+ */
 bool ttm_supply_reserve(
 	struct ttm_process *process, struct ttm_lane *lane, uint32_t slots);
 
-/* All that the lane has goes back: its thread ends. */
+/* Returns all slots of the lane, when its thread ends. */
 void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane);
 
-/* The slot that ttm_supply_take() would give; false if it would have to refill. */
+/*
+ * Returns the slot that ttm_supply_take() would give; false if that would have to
+ * refill.
+ */
 static inline bool ttm_supply_peek(const struct ttm_lane *lane,
 	uint32_t *ret_slot, struct ttm_words **ret_at)
 {
@@ -40,7 +46,7 @@ static inline void ttm_supply_take_peeked(struct ttm_lane *lane)
 	lane->cache_len--;
 }
 
-/* False if the segment cannot grow. */
+/* Takes a slot; returns false if the segment cannot grow. */
 static inline bool ttm_supply_take(
 	struct ttm_process *process, struct ttm_lane *lane, uint32_t *ret_slot)
 {
@@ -56,7 +62,7 @@ static inline void ttm_supply_put(struct ttm_process *process,
 {
 	if (TTM_UNLIKELY(lane->cache_len == TTM_CACHE_LEN))
 		ttm_supply_spill(process, lane);
-	/* The slot before the length: see ttm_supply_spill. */
+	/* Store the slot before the length: see ttm_supply_spill. */
 	lane->cache[lane->cache_len] = slot;
 	lane->cache_at[lane->cache_len] = at;
 	ttm_fence_signal();

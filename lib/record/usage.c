@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-/* The process asks for its own figures. Reads what the lanes write, no more. */
+/* The process's own figures, read from what the lanes write. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,12 +15,16 @@ struct sums {
 	int64_t unfolded_high;
 };
 
-/* relaxed but for the era: at rest exact, otherwise one event per lane may be half in */
+/*
+ * relaxed except the era: exact at rest, otherwise one event per lane may be half
+ * counted
+ */
 static void lane_add(const struct ttm_block_device *block, unsigned figure,
 	uint64_t era, struct sums *sums)
 {
 	const struct ttm_counters *counters = &block->figures[figure];
-	/* pairs(era): acquire, with ttm_block_new_era: no figures of an older one */
+	/* pairs(era): acquire, with ttm_block_new_era: older figures are
+	 * left out */
 	uint64_t block_era = ttm_load_acquire(&block->era);
 	int64_t live, folded, high;
 
@@ -48,8 +52,8 @@ static void figure_get(struct ttm_process *process, unsigned entry,
 	struct sums sums = { 0, 0, 0 };
 	int64_t folded, peak;
 
-	/* pairs(total): acquire, with ttm_fold: before the lanes, for what they
-	 * fold after that would be there twice */
+	/* pairs(total): acquire, with ttm_fold: read before the lanes,
+	 * because what they fold later would count twice */
 	folded = ttm_tagged_bytes(
 		ttm_load_acquire(&device->totals[figure].folded),
 		(uint16_t)TTM_ERA_EPOCH(era));

@@ -30,12 +30,15 @@ OTHERS = (
     ('ncurses', re.compile(r'n?cursesw?(\.h|/)|term\.h')),
     ('atomic', re.compile(r'stdatomic\.h')),
     ('c++', re.compile(r'[a-z_]+$')),
-    ('tt-metal', re.compile(r'(tt-metalium|internal)/[a-z_]+\.hpp$')),
+    ('tt-metal',
+     re.compile(r'(tt-metalium|internal)/([a-z_]+/)*[a-z_]+\.hpp$')),
 )
 
 TOOL = ('public', 'libc', 'tools/common')
 # First match decides. What a file may include besides its own folder.
 RULES = (
+    # The C++ front: header-only.
+    (r'include/ttmem/ttmem\.hpp$', ('public', 'c++')),
     (r'include/ttmem/', ('iso', 'public')),
     (r'lib/shm/', ('public', 'iso', 'libc', 'atomic_ops')),
     # Pure: neither shared memory nor clock nor files.
@@ -145,6 +148,11 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <stdint.h>\n#include <ttmem/b.h>\n',
         'include/ttmem/b.h': '/*\n#include <pthread.h>\n*/\n',
+        'include/ttmem/ttmem.hpp': '#include <string>\n'
+                                   '#include <ttmem/a.h>\n',
+        'adapters/tt-metal/a.hpp':
+            '#include <tt-metalium/experimental/per_core/buffer.hpp>\n'
+            '#include <vector>\n#include <ttmem/ttmem.hpp>\n',
         'lib/shm/x.h': '#include <atomic_ops.h>\n#include <sys/mman.h>\n',
         'lib/shm/x.c': '#include "x.h"\n#include "shm/x.h"\n',
         'lib/record/r.c': '#include "shm/x.h"\n#include "record/r.h"\n'
@@ -168,6 +176,9 @@ def self_test():
     tree.expect(check, {
         'include/ttmem/a.h': '#include <unistd.h>\n#include <stdatomic.h>\n'
                              '#include "../../lib/shm/x.h"\n',
+        'include/ttmem/b.h': '#include <cstdint>\n',
+        'include/ttmem/ttmem.hpp': '#include <unistd.h>\n'
+                                   '#include <tt-metalium/buffer.hpp>\n',
         'lib/shm/x.h': '',
         'lib/shm/x.c': '#  include "record/r.h"\n#include MACRO\n',
         'lib/record/r.h': '#include <atomic_ops.h>\n',
@@ -187,6 +198,9 @@ def self_test():
         'a.h:1: must not include unistd.h',
         'a.h:2: must not include stdatomic.h',
         'a.h:3: must not include ../../lib/shm/x.h',
+        'b.h:1: must not include cstdint',
+        'ttmem.hpp:1: must not include unistd.h',
+        'ttmem.hpp:2: must not include tt-metalium/buffer.hpp',
         'x.c:1: must not include record/r.h',
         'x.c:2: includes a macro',
         'r.h:1: must not include atomic_ops.h',

@@ -12,8 +12,9 @@ import re
 import tree
 
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
-# Cannot carry a comment, or is the licence.
-WITHOUT = re.compile(r'(.*/)?LICENSE$|.*\.(json|csv|cast|png|svg)$|'
+# Cannot carry a comment, or is the licence. A patch is compared with the files that it
+# changes, and those have the licence of their project: a line of ours would break it.
+WITHOUT = re.compile(r'(.*/)?LICENSE$|.*\.(json|csv|cast|png|svg|patch)$|'
                      r'tests/top/golden/.*\.txt$')
 # Upstream homes that anybody reaches; everything else is a mirror.
 HOSTS = {'github.com', 'www.apache.org', 'spdx.org', 'www.kernel.org',
@@ -68,6 +69,7 @@ def self_test():
         'c/x.wrap': f'{said}url = {scheme}github.com/a/b.git\n',
         'LICENSE': f'{scheme}elsewhere.example/\n',
         'd/y.json': '{}\n',
+        'd/z.patch': '--- a/x\n+++ b/x\n',
     }, [])
     machine = '/' + 'work/main'
     tree.expect(check, {

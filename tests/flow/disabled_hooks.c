@@ -11,6 +11,7 @@
 static void all_hooks(void)
 {
 	static const uint32_t devices[] = { 0, 1 };
+	static const struct ttmem_core_range range = { 0, 0, 7, 7 };
 	static const struct ttmem_buffer buffer = { .size = sizeof(buffer),
 		.kind = TTMEM_L1 };
 	static const struct ttmem_failure failure = { .size = sizeof(failure),
@@ -20,6 +21,7 @@ static void all_hooks(void)
 	ttmem_device_info_init(&info, 0);
 	ttmem_device_open(&info);
 	ttmem_mesh_open(devices, 2);
+	ttmem_core_set(&range, 1);
 	ttmem_scope_push("scope", 0);
 	ttmem_alloc(0, TTMEM_DRAM, 1, 0x1000, 4096);
 	ttmem_buffer_alloc(&buffer);

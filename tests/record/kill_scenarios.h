@@ -118,6 +118,14 @@ static void act_cb_alloc(void)
 	ttmem_cb_alloc(0, ID, 3, 0, 10, 10, 0);
 }
 
+/* The set is new to the process and to the segment. */
+static void act_cb_alloc_on_cores(void)
+{
+	static const struct ttmem_core_range range = { 1, 2, 5, 3 };
+
+	ttmem_cb_alloc(0, ID, 3, 0, 10, ttmem_core_set(&range, 1), 0);
+}
+
 static void act_cb_borrow(void)
 {
 	ttmem_cb_alloc(0, ID, 3, 0, 10, 10, TTMEM_CB_BORROWED);
@@ -379,6 +387,7 @@ static const struct scenario scenarios[] = {
 	{ "alloc of a bad kind", prepare_nothing, act_alloc_bad_kind, 0 },
 	{ "alloc too big", prepare_nothing, act_alloc_overflow, 0 },
 	{ "cb alloc", prepare_program, act_cb_alloc, 0 },
+	{ "cb alloc on a core set", prepare_program, act_cb_alloc_on_cores, 0 },
 	{ "cb borrowed", prepare_program, act_cb_borrow, 0 },
 	{ "cb replace", prepare_program, act_cb_replace, 0 },
 	{ "cb free", prepare_program, act_cb_free, 0 },

@@ -22,8 +22,9 @@ import sys
 import serve
 
 DIRECTORY, LANES, DEVICES = 0x1000, 0x9000, 0x19000
-FAILURES, MARKS, EXTENTS, EXTENT = 0x29000, 0x29400, 0x30000, 0x20000
-LANE, SLOTS, BLOCKS, NAMES = 1, 2, 3, 4
+FAILURES, MARKS, PLACES, EXTENTS = 0x29000, 0x2a000, 0x2c000, 0x50000
+EXTENT = 0x20000
+LANE, SLOTS, BLOCKS, NAMES, CORE_SETS = 1, 2, 3, 4, 5
 ALLOC = 1
 MASK = (1 << 64) - 1
 
@@ -37,7 +38,7 @@ class Segment:
         self.extents = {}
         for i in range((len(self.bytes) - EXTENTS) // EXTENT):
             word = self.get(DIRECTORY + 4 * i, '<I')
-            if word >> 24 in (LANE, SLOTS, BLOCKS, NAMES):
+            if word >> 24 in (LANE, SLOTS, BLOCKS, NAMES, CORE_SETS):
                 self.extents[word >> 24, word & 0xffffff] = i
 
     def close(self):
@@ -68,22 +69,24 @@ class Segment:
         return max((LANES + 64 * n for n in range(self.get(0x810))),
                    key=lambda off: self.get(off + 8))
 
-    def record(self):
-        """The last record of an allocation."""
+    def record(self, figures=range(9)):
+        """The last record of an allocation of one of the figures."""
         tail = self.get(self.lane() + 8)
         ring = self.extent(LANE, (self.lane() - LANES) // 64)
         for n in range(tail - 1, max(tail - 2049, -1), -1):
             off = ring + n % 2048 * 64
-            if self.get(off + 8) >> 56 == ALLOC:
+            w1 = self.get(off + 8)
+            if w1 >> 56 == ALLOC and w1 >> 40 & 15 in figures:
                 return off
         return serve.fail('there is no record of an allocation')
 
-    def slot(self, scope=False):
-        """A slot in use, of an object with a scope if need be."""
+    def slot(self, scope=False, figures=range(9)):
+        """A slot in use, of one of the figures, with a scope if need be."""
         for n in range(2048):
             off = self.extent(SLOTS) + n * 64
             if self.get(off) & 3 == 2 and (
-                    not scope or self.get(off + 56) & 0xffff):
+                    not scope or self.get(off + 56) & 0xffff) and \
+                    self.get(off + 8) >> 40 & 15 in figures:
                 return off
         return serve.fail('there is no slot in use')
 
@@ -133,16 +136,20 @@ def in_lane(off):
     return lambda segment: segment.lane() + off
 
 
-def in_record(number):
-    return lambda segment: segment.record() + 8 * number
+def in_record(number, figures=range(9)):
+    return lambda segment: segment.record(figures) + 8 * number
 
 
-def in_slot(number):
-    return lambda segment: segment.slot() + 8 * number
+def in_slot(number, figures=range(9)):
+    return lambda segment: segment.slot(figures=figures) + 8 * number
+
+
+# A buffer's bytes are two words; those of a kernel are size x cores.
+BUFFERS, KERNELS = range(5), range(6, 9)
 
 
 constant('magic', 0x000, 1, 'it is no segment (magic)', '<Q')
-constant('version', 0x008, 2, 'version is 2')
+constant('version', 0x008, 3, 'version is 3')
 constant('header size', 0x00c, 8192, 'header size is 8192')
 constant('layout signature', 0x010, 1, 'layout is another one', '<Q')
 constant('uuid, in the name', 0x018, lambda was: was ^ 1,
@@ -170,12 +177,12 @@ constant('devices max', 0x098, 9, 'number of devices is 9')
 constant('failures kept', 0x09c, 9, 'failures kept is 9')
 constant('marks kept', 0x0a0, 9, 'marks kept is 9')
 for n, what in enumerate(('directory', 'lanes', 'devices', 'failures', 'marks',
-                          'extents')):
+                          'places', 'extents')):
     constant(f'{what} offset', 0x0a8 + 8 * n, 64, f'{what} offset is 64', '<Q')
-constant('comm', 0x0d8, 0x1b5b333141414141, None, '<Q')
-constant('command line', 0x0e8, MASK, None, '<Q')
-constant('cgroup', 0x2e8, MASK, None, '<Q')
-constant('reserved, the rest', 0x3e8, MASK, None, '<Q')
+constant('comm', 0x0e0, 0x1b5b333141414141, None, '<Q')
+constant('command line', 0x0f0, MASK, None, '<Q')
+constant('cgroup', 0x2f0, MASK, None, '<Q')
+constant('reserved, the rest', 0x3f0, MASK, None, '<Q')
 word('header: checksum', 0x7f8, lambda was: was ^ 1, 'checksum is wrong')
 
 
@@ -199,9 +206,13 @@ word('live: blocks', 0x828, 1 << 40, f'it claims {1 << 40} counter blocks')
 word('live: no blocks', 0x828, 0)
 word('live: failures', 0x830, MASK)
 word('live: marks', 0x838, MASK)
-word('live: lost events', 0x840, MASK)
-word('live: lost bytes', 0x8c0, MASK)
-word('live: reserved', 0x940, MASK)
+word('live: closes', 0x840, MASK)
+word('live: places', 0x848, 1 << 20, f'it claims {1 << 20} places')
+word('live: no places', 0x848, 0)
+word('live: core sets', 0x850, MASK)
+word('live: lost events', 0x880, MASK)
+word('live: lost bytes', 0x900, MASK)
+word('live: reserved', 0x980, MASK)
 
 word('extent: type', lambda s: s.word(LANE), 9 << 24, 'impossible word', '<I')
 word('extent: ordinal', lambda s: s.word(LANE), 1 << 24 | 1024,
@@ -219,43 +230,63 @@ word('lane: tail', in_lane(8), 1 << 57, 'the tail of lane')
 word('lane: tail, behind', in_lane(8), lambda was: was - 1)
 word('lane: intent, behind', in_lane(0), lambda was: was - 1, 'and intent')
 word('lane: intent, far ahead', in_lane(0), 1 << 60, 'and intent')
-word('lane: intent', in_lane(0), lambda was: was + 5000)
+word('lane: intent', in_lane(0), lambda was: was + 5000, last='ended with tail')
 word('lane: owner', in_lane(16), MASK)
 word('lane: reserved', in_lane(24), MASK)
 
 word('record: generation', in_record(0), lambda was: was + (1 << 40))
 word('record: state', in_record(0), lambda was: was ^ 3, 'a record of state')
+word('record: place', in_record(0), bits(0, 2, 14)(16000), 'place 16000')
+word('record: no place', in_record(0), bits(0, 2, 14)(0), 'place 0')
 word('record: type', in_record(1), bits(1, 56, 8)(99), 'a record of type 99')
 word('record: slot', in_record(1), bits(1, 0, 24)(0xfffffe),
      'names slot 16777214, which is not there')
-word('record: epoch', in_record(1), bits(1, 24, 16)(4711))
-word('record: device', in_record(1), bits(1, 40, 6)(63),
-     'a record on device entry 63, which is not there')
-word('record: figure', in_record(1), bits(1, 46, 4)(12),
+word('record: stamp', in_record(1), bits(1, 24, 16)(4711))
+word('record: figure', in_record(1), bits(1, 40, 4)(12),
      'a record of figure 12')
-word('record: flags', in_record(1), bits(1, 50, 6)(63))
+word('record: flags', in_record(1), bits(1, 44, 12)(0xffe))
 word('record: id', in_record(2), MASK)
 word('record: address', in_record(3), MASK)
-word('record: size', in_record(4), 1 << 60, 'has an object of 0x')
-word('record: program or charge', in_record(5), 4711)
+word('record: size', in_record(4, BUFFERS), bits(4, 0, 46)((1 << 46) - 1))
+word('record: size of a kernel', in_record(4, KERNELS),
+     bits(4, 0, 46)((1 << 46) - 1), 'has an object of 0x')
+word('record: place of allocation', in_record(4), bits(4, 46, 14)(16000),
+     'of 16000')
+word('record: no place of allocation', in_record(4), bits(4, 46, 14)(0), 'of 0')
+word('record: used bytes, banks', in_record(5, BUFFERS), MASK)
+word('record: program', in_record(5, KERNELS), MASK)
 word('record: time', in_record(6), MASK)
 word('record: scope, stack', in_record(7), bits(7, 0, 40)((1 << 40) - 1))
+word('record: cores', in_record(7), bits(7, 40, 12)(4095))
+word('record: core set', in_record(7), bits(7, 52, 12)(4095), 'core set 4095')
 
 word('slot: state', in_slot(0), lambda was: was ^ 3)
 word('slot: generation', in_slot(0), lambda was: was + (1 << 40))
 word('slot: number', in_slot(1), bits(1, 0, 24)(4711), last='cannot be: w1')
-word('slot: epoch', in_slot(1), bits(1, 24, 16)(4711))
-word('slot: device', in_slot(1), bits(1, 40, 6)(62), last=
-     'on device entry 62, which is not there')
-word('slot: figure', in_slot(1), bits(1, 46, 4)(12), last='cannot be: w1')
-word('slot: flags', in_slot(1), bits(1, 50, 6)(63))
-word('slot: turn', in_slot(1), bits(1, 56, 8)(77))
+word('slot: place', in_slot(0), bits(0, 2, 14)(16000), last=
+     'cannot be: place 16000')
+word('slot: no place', in_slot(0), bits(0, 2, 14)(0), last=
+     'cannot be: place 0')
+word('slot: stamp', in_slot(1), bits(1, 24, 16)(4711))
+word('slot: figure', in_slot(1), bits(1, 40, 4)(12), last='cannot be: w1')
+word('slot: flags', in_slot(1), bits(1, 44, 12)(0xffe))
+word('slot: rank', in_slot(1), bits(1, 56, 8)(77))
 word('slot: id', in_slot(2), MASK)
 word('slot: address', in_slot(3), MASK)
-word('slot: size', in_slot(4), 1 << 60, last='cannot be: w1')
-word('slot: program or charge', in_slot(5), 4711)
+word('slot: size', in_slot(4, BUFFERS), bits(4, 0, 46)((1 << 46) - 1))
+word('slot: size of a kernel', in_slot(4, KERNELS),
+     bits(4, 0, 46)((1 << 46) - 1), last='cannot be: w1')
+word('slot: place of allocation', in_slot(4), bits(4, 46, 14)(16000), last=
+     'of 16000')
+word('slot: no place of allocation', in_slot(4), bits(4, 46, 14)(0), last=
+     'of 0')
+word('slot: used bytes, banks', in_slot(5, BUFFERS), MASK)
+word('slot: program', in_slot(5, KERNELS), MASK)
 word('slot: time', in_slot(6), MASK)
 word('slot: scope, stack', in_slot(7), bits(7, 0, 40)((1 << 40) - 1))
+word('slot: cores', in_slot(7), bits(7, 40, 12)(4095))
+word('slot: core set', in_slot(7), bits(7, 52, 12)(4095), last=
+     'core set 4095')
 
 word('block: owner', lambda s: s.extent(BLOCKS),
      1 << 63 | 60 << 32, 'is of device entry 60, which is not there')
@@ -274,19 +305,36 @@ for n, what in enumerate((
         'opened', 'closed', 'known', 'chip id', 'PCI address', 'arch',
         'arch, more', 'board', 'board, more', 'DRAM bytes', 'L1 per core',
         'cores', 'L1_SMALL bytes', 'TRACE bytes', 'L1 base', 'L1 top',
+        'DRAM banks', 'DRAM per bank', 'DRAM base', 'L1 banks', 'gateway',
         'reserved')):
     word(f'device: {what}', DEVICES + 0x18 + 8 * n, MASK)
 word('device: folded', DEVICES + 0x100, MASK)
 word('device: peak', DEVICES + 0x108, MASK)
 
-word('name: length', lambda s: s.scope(), 1000, 'claims 1000 bytes')
+word('name: length', lambda s: s.scope(), 1000, 'the impossible word 0x3e8')
+word('name: its own parent', lambda s: s.scope(), lambda was: was | 0xffff << 40,
+     'the impossible word 0x')
 word('name: none', lambda s: s.scope(), 0)
 word('name: private', lambda s: s.scope() + 8, MASK)
 word('name: text', lambda s: s.scope() + 16, 0x1b5b333141ff80c0)
 
-for n, what in enumerate(('seq', 'w1', 'size', 'largest free', 'time', 'w7',
-                          'tid')):
-    word(f'failure: {what}', FAILURES + 8 * n, MASK - 1)
+word('place: of no device', PLACES + 8, 0, 'which is not there')
+word('place: of devices that are not there', PLACES + 8, MASK,
+     'which is not there')
+
+# The first is read, and two of its words have limits.
+for n, (what, text) in enumerate((
+        ('seq', None), ('place', 'on place 18446744073709551614'),
+        ('figure', 'of figure 18446744073709551614'), ('time', None),
+        ('tid', None), ('scope', 'in scope 18446744073709551614'),
+        ('stack', None), ('bytes', None), ('bytes per bank', None),
+        ('free per bank', None), ('largest free per bank', None),
+        ('program', None), ('stamp', None), ('summary', None),
+        ('reserved', None))):
+    word(f'failure: {what}', FAILURES + 8 * n, MASK - 1, text)
+word('failure: no place', FAILURES + 8, 0)
+word('failure: a place that is not there', FAILURES + 8, 16000,
+     'on place 16000, which is not there')
 for n, what in enumerate(('seq', 'time', 'tid', 'length', 'text')):
     word(f'mark: {what}', MARKS + 8 * n, MASK - 1)
 

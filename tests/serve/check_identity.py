@@ -224,8 +224,10 @@ def check_opened_later_moves_with_all_its_figures(place):
         serve.shows(snapshot.device(chip_id='0xa'),
                     {**apart, 'headroom': 0x100000 - 0x1a000})
         for row in snapshot.of_process('objects', load.pid):
-            serve.expect('chip of an object',
-                         snapshot['devices'][row['device']]['chip_id'], '0xa')
+            spot = snapshot['places'][row['place']]
+            serve.expect('chip of an object', [
+                snapshot['devices'][at]['chip_id']
+                for at in spot['devices']], ['0xa'])
     place.settled('before', bystander, load, look=before)
     load.go()
     place.settled('after', bystander, load, look=after,

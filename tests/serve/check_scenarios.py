@@ -393,22 +393,26 @@ def check_objects_say_who_and_what(place):
         cb 0 7 3 0x19000 4K 64
         kernel 0 7 fabric 57344 16
         sync
-        ''', {'dram': (MIB, 1), 'l1_small': (KIB, 1), 'cb': (256 * KIB, 1),
+        ''', {'dram': (1100000, 1), 'l1_small': (KIB, 1), 'cb': (256 * KIB, 1),
               'kernel_fabric': (FABRIC, 1)}, options=('--objects',))
     snapshot = place.snapshot('--objects')
-    fields = ('id', 'bytes', 'size', 'cores', 'charged', 'address', 'program',
-              'scope', 'leak_class', 'borrowed', 'in_ring')
+    fields = ('id', 'bytes', 'requested', 'cores', 'banks', 'bytes_per_bank',
+              'address', 'program', 'scope', 'leak_class', 'borrowed',
+              'in_ring')
     found = {o['figure']: tuple(o[f] for f in fields)
              for o in snapshot['objects']}
     serve.expect('objects', found, {
-        'dram': ('0x77', MIB, MIB, None, 1100000, '0x1000', None,
+        'dram': ('0x77', 1100000, MIB, None, 1, 1100000, '0x1000', None,
                  'op ttnn.matmul', 'live', False, False),
-        'l1_small': ('0x78', KIB, KIB, None, None, '0x2000', None,
+        'l1_small': ('0x78', KIB, KIB, None, None, None, '0x2000', None,
                      'program cache', 'persistent', False, False),
-        'cb': ('0x3', 256 * KIB, 4 * KIB, 64, None, '0x19000', '0x7', None,
+        'cb': ('0x3', 256 * KIB, 256 * KIB, 64, None, None, '0x19000', '0x7', None,
                'live', False, False),
-        'kernel_fabric': ('0x7', FABRIC, 57344, 16, None, None, '0x7', None,
-                          'persistent', False, False)})
+        'kernel_fabric': ('0x7', FABRIC, FABRIC, 16, None, None, None, '0x7',
+                          None, 'persistent', False, False)})
+    serve.expect('sizes', {o['figure']: o['size'] for o in snapshot['objects']},
+                 {'dram': MIB, 'l1_small': KIB, 'cb': 4 * KIB,
+                  'kernel_fabric': 57344})
     serve.expect('one cut', snapshot['info']['objects_consistent'], True)
     process = snapshot.process(load.pid)
     serve.expect('state', process['state'], 'reporting')

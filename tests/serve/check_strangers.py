@@ -28,8 +28,8 @@ HAS = 'open 0 chip={chip}\nalloc 0 dram 1 0x1000 {size}M\nsync\n' \
     'alloc 0 dram 2 0x1000 {size}M\nsync\n'
 # Of the layout of a segment.
 SEALED_SIZE = 0x800
-EXTENTS_OFF = 0x30000
-UUID, PID, UID, START, COMM = 0x18, 0x48, 0x4c, 0x58, 0xd8
+EXTENTS_OFF = 0x50000
+UUID, PID, UID, START, COMM = 0x18, 0x48, 0x4c, 0x58, 0xe0
 
 
 def folder_of(place, uid):
@@ -387,7 +387,7 @@ def check_files_that_are_no_segments(place):
                 os.truncate(path, size)
             except OSError:
                 os.unlink(path)  # more than the filesystem takes
-        # Its header only, and then nothing: as large as it says, but sparse.
+        # A segment: holes read as zeros, and so its process has no object.
         path, first = forged(data, uuid=b'sparse'.ljust(16, b's'))
         write(f'{folder}/{path}', first[:4096])
         os.truncate(f'{folder}/{path}', len(data))
@@ -414,7 +414,10 @@ def check_files_that_are_no_segments(place):
             serve.fail(f'{snapshot["health"]["refused"]} are refused')
         serve.expect('processes', sorted(p['uid'] for p in
                                          snapshot['processes']),
-                     [VICTIM, STRANGER])
+                     [VICTIM, STRANGER, STRANGER])
+        serve.expect('objects', sorted(p['objects'] for p in
+                                       snapshot['processes']
+                                       if p['uid'] == STRANGER), [0, 1])
         serve.shows(snapshot.device(chip_id='0x2'), {'dram': (8 * MIB, 1)})
     scene.sees('refused', look)
     scene.holds(1)
