@@ -23,7 +23,8 @@ import time
 FIGURES = ('dram', 'l1', 'system_memory', 'l1_small', 'trace', 'cb',
            'kernel_application', 'kernel_fabric', 'kernel_dispatch')
 FLOWS = ('alloc_objects', 'alloc_bytes', 'free_objects', 'free_bytes')
-LEFT = ('live_objects', 'live_bytes', 'orphaned_objects', 'orphaned_bytes')
+LEFT = ('live_objects', 'live_bytes', 'orphaned_objects', 'orphaned_bytes',
+        'requested_bytes')
 TYPES = ('application', 'fabric', 'dispatch')
 KINDS = FIGURES[:5]
 KERNELS = FIGURES[6:]
@@ -262,17 +263,21 @@ def device_name(device):
     return f'logical {device["logical"]}'
 
 
-def records_of(process):
+def records_of(process, is_mesh):
     """How many records a process wrote, without uncounted ones, if no call of it is
-    in doubt: one for each change of an object, dispatch, failure and mark."""
-    records = process['marks']
-    for device in process['devices']:
-        records += 2 - device['open']  # opened, and closed
-        records += sum(device['dispatches'].values())
-        records += sum(device['failures'].values())
-        records += sum(f['alloc_objects'] + f['free_objects']
-                       for f in device['figures'].values())
-    return records
+    in doubt: one for each change of an object, dispatch, failure and mark, however
+    many devices it is on. With `is_mesh` all that it does is on all its devices."""
+    objects = process['objects']
+    records = process['marks'] + process['failed'] + \
+        objects['allocated'] + objects['freed'] + objects['shrunk']
+    dispatches = [sum(device['dispatches'].values())
+                  for device in process['devices']]
+    if is_mesh and dispatches:
+        expect('dispatches on each device', set(dispatches), {dispatches[0]})
+        del dispatches[1:]
+    opens = sum(2 - device['open']  # opened, and closed
+                for device in process['devices'])
+    return records + sum(dispatches) + opens
 
 
 def kernel_puts(process):
@@ -285,7 +290,7 @@ def kernel_puts(process):
 class Bounds:
     """Figures of one process: {(logical, what...): [least, most]}."""
 
-    def __init__(self, process, gone, killed=False):
+    def __init__(self, process, gone, killed=False, is_mesh=False):
         self.pid = process['pid']
         self.gone = gone
         # Killed in its first call: it may have had a segment by then.
@@ -297,7 +302,7 @@ class Bounds:
         for doubt in process['in_doubt']:
             for change in doubt['changes']:
                 self._change(change)
-        records = records_of(process)
+        records = records_of(process, is_mesh)
         # A call may make several: many objects, many devices. And who was killed
         # may have opened or closed a device without having said so.
         slack = 2 * 64 if killed else 0
@@ -324,6 +329,8 @@ class Bounds:
                     live, orphaned = 0, live + orphaned
                 self._set(live, logical, figure, f'live_{unit}')
                 self._set(orphaned, logical, figure, f'orphaned_{unit}')
+            self._set(0 if self.gone else flows['live_requested'],
+                      logical, figure, 'requested_bytes')
 
     def _set(self, value, *key):
         self.values[key] = [value, value]
@@ -333,6 +340,13 @@ class Bounds:
         for logical in change['logical']:
             if words[0] == 'figures':
                 flow, unit = words[2].split('_')
+                if unit == 'requested':  # shown of what is live only
+                    if not self.gone:
+                        live = self.values[
+                            logical, words[1], 'requested_bytes']
+                        live[flow == 'alloc'] += \
+                            change['by'] if flow == 'alloc' else -change['by']
+                    continue
                 self.values[logical, words[1], words[2]][1] += change['by']
                 left = self.values[logical, words[1], f'orphaned_{unit}']
                 if flow == 'alloc':
@@ -377,7 +391,8 @@ class Story:
             gone = load.truth['phase'] == 'end'
             for process in load.truth['processes']:
                 found.setdefault(process['pid'], []).append(
-                    Bounds(process, gone, load.killed))
+                    Bounds(process, gone, load.killed,
+                           '--mesh' in load.options))
         return found
 
 
@@ -462,7 +477,9 @@ def chip_differences(snapshot, story):
         for name, chip in load.truth['chips'].items():
             chip = dict(chip, logical=0, open=False)
             process = {'pid': 0, 'in_doubt': [], 'devices': [chip],
-                       'marks': 0, 'calls': 1}
+                       'marks': 0, 'calls': 1, 'failed': 0,
+                       'objects': dict.fromkeys(
+                           ('allocated', 'freed', 'shrunk'), 0)}
             for key, (value, _) in Bounds(process, gone).values.items():
                 wanted[name, *key[1:]] = wanted.get((name, *key[1:]), 0) + value
     for device in snapshot['devices']:
@@ -509,31 +526,46 @@ def object_differences(snapshot):
     return wrong
 
 
-def distribution_differences(snapshot):
-    """Each record that tells of an object is in a distribution, or was missed: what
-    is missing there is at most what was missed, and what was missed beyond that
-    are records of other sorts."""
+def mesh_sizes(story):
+    """{pid: on how many devices is each object}."""
+    return {process['pid']:
+            len(process['devices']) if '--mesh' in load.options else 1
+            for load in story.loads if load.truth
+            for process in load.truth['processes']}
+
+
+def distribution_differences(snapshot, story):
+    """Each record that tells of an object is in the distributions of all its devices,
+    or was missed: what is missing there is at most what was missed, and what was
+    missed beyond that are records of other sorts."""
     wrong = []
     drained = {'bytes': 0, 'lifetime_ns': 0}
     for row in snapshot['distributions']:
         drained[row['kind']] += row['total']
     due = {'bytes': 0, 'lifetime_ns': 0}
+    values = [0] * len(snapshot['processes'])
     for share in snapshot['shares']:
         for figure in share['figures'].values():
             due['bytes'] += figure['alloc_objects']
             due['lifetime_ns'] += figure['free_objects']
-    missed = sum(p['missed'] for p in snapshot['processes'])
-    events = sum(p['events'] for p in snapshot['processes'])
-    doubts = sum(p['in_flight'] for p in snapshot['processes'])
+            values[share['process']] += \
+                figure['alloc_objects'] + figure['free_objects']
+    sizes = mesh_sizes(story)
+    least = most = doubts = 0
+    for row, of_row in zip(snapshot['processes'], values):
+        size = sizes.get(row['pid'], 1)  # None for a moment
+        others = row['events'] - of_row // size
+        most += size * row['missed']
+        least += size * (row['missed'] - others)
+        doubts += size * row['in_flight']
     gap = sum(due.values()) - sum(drained.values())
-    others = events - sum(due.values())
     for kind, total in drained.items():
         if total > due[kind] + doubts:
             wrong.append(f'{total} values of {kind}, {due[kind]} objects')
-    if not gap - doubts <= missed <= gap + others + doubts:
+    if not least - doubts <= gap <= most + doubts:
         wrong.append(f'{sum(due.values())} objects came and went, '
                      f'{sum(drained.values())} are in distributions, '
-                     f'{missed} records were missed of {events}, '
+                     f'what was missed is {least} to {most}, '
                      f'{doubts} in doubt')
     return wrong
 
@@ -567,7 +599,7 @@ def settled(place, story, chips=True):
             return None
         last['wrong'] = differences(snapshot, story) + \
             object_differences(snapshot) + \
-            distribution_differences(snapshot) + \
+            distribution_differences(snapshot, story) + \
             history_differences(snapshot)
         if chips:
             last['wrong'] += chip_differences(snapshot, story)
