@@ -331,7 +331,8 @@ static uint32_t extent_index(
 		return number - 1;
 	/* Another thread has just stored the memory, and not yet the number. */
 	for (i = 0; i < TTM_EXTENTS_MAX; i++)
-		if (process->extents[i] == extent->memory)
+		if (ttm_pointer_load(&process->extents[i]) ==
+			ttm_pointer_load(&extent->memory))
 			break;
 	return i;
 }
@@ -350,7 +351,8 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 		ttm_range_allocate(
 			fd, extent_off(index) + from, size) == 0;
 	if (done)
-		ttm_range_populate((char *)extent->memory + from, size);
+		ttm_range_populate(
+			(char *)ttm_pointer_load(&extent->memory) + from, size);
 	else
 		growth_block(process);
 	ttm_release(&hold);

@@ -2,7 +2,7 @@
 /*
  * Devices are closed while objects are allocated and freed: place_close() and
  * close_finish() in lib/record/device.c, members_alloc(), members_free() and
- * found_leave() in object.h and found.c, ttm_stamp_is_orphaned() in lib/shm/layout.h.
+ * found_leave() in object.h and found.c, insert.c, ttm_stamp_is_orphaned() in lib/shm/layout.h.
  *
  * `closes` counts the complete closes of the process. A close takes the next number,
  * moves the epoch of each of its devices to this number, and then `closes`. An object

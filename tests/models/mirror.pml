@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A slot, the records about it, and the aggregator's mirror: slot_begin(),
- * found_leave() and the commits of lib/record/object.h and found.c, docs/layout.md
+ * found_leave() and the commits of lib/record/object.h and found.c, insert.c, docs/layout.md
  * ("Records and slots"), and the rule by which an aggregator follows.
  *
  * Each thread has a lane of few records, so that the reader is lapped. The first

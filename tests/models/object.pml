@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects are inserted, replaced, freed, and freed on some of their devices ("shrunk"):
- * lib/record/object.h, found.c, insert.c, index.h.
+ * The life of an object: it is inserted, freed, wholly or on some of its devices
+ * ("shrunk"), and its slot and index entry are used again: lib/record/object.h, found.c, insert.c,
+ * index.h. No insertion meets another object with its key here; rivals.pml has these.
  *
- * A slot's w0 has a generation, a state and the devices that the object is on; each
+ * A slot's w0 has a generation, a state and the devices that the object is on. Each
  * change adds 1 to the generation, so equal generations mean equal w0. A key is a place
  * of allocation and an id. The index is one bucket; an entry is 0, or key and slot. A
- * thread that takes a slot or an entry takes the first that is free, with ANY any of
- * them.
+ * thread takes any free slot and any free entry.
  *
- * A scenario (object_scenarios.h) is a list of operations for each thread. Checked:
+ * A scenario is a list of calls for each thread. Checked:
  *
- *   always   a slot that returns to the supply was not there, a thread writes only its
- *            own slot, an entry that is cleared is the slot's own
- *   at rest  at most one live slot per key; it has one entry, other slots have none;
- *            each slot is live or in the supply; on each device allocations - frees are
- *            the live slots; insertions are allocations + dispatches
- *   ORDER    on each device, the object that is live at rest (key 0) is the result of
- *            some order of the operations in which an operation that began after
- *            another one had returned comes after it
+ *   always   the supply gets a slot once, only the owner writes a slot, an object clears
+ *            its own entry
+ *   at rest  each live slot has one entry, and other slots have none; each slot is live
+ *            or in the supply; on each device allocations - frees are the live slots; the
+ *            devices of each key are those that the scenario leaves
  *
- * Memory is sequentially consistent, because each word that publishes something is
- * stored with release (or a CAS) and loaded with acquire. The exception is the CAS of
- * the insertion, whose store may be seen after the loads that follow: see
- * NO_FENCE_AFTER_CAS. The fast path of a free is the first step of the slow one.
+ * Memory is sequentially consistent, because each word that publishes something is stored
+ * with release (or a CAS) and loaded with acquire.
  */
 #define SLOTS 3
 #define ENTRIES 3
@@ -31,186 +26,176 @@
 #define DEVICES 3
 #define NONE 15
 
-#define WRITING 8	/* the state of a live slot is its devices; 0: free */
-#define IS_LIVE(state) ((state) != 0 && (state) != WRITING)
-#define ENTRY(key, slot) ((key) * SLOTS + (slot) + 1)
-#define ENTRY_KEY(e) (((e) - 1) / SLOTS)
-#define ENTRY_SLOT(e) (((e) - 1) % SLOTS)
-
-/* Operations: put a value (1 to 9) under a key; free an id on some devices. */
-#define PUT(key, value) (100 + (key) * 10 + (value))
+/* Insert under a key; free an id on some devices (a mask). */
+#define PUT(key) (100 + (key) * 10)
 #define FREE(id, devices) (200 + (id) * 10 + (devices))
 #define OP_IS_PUT(op) ((op) < 200)
 #define OP_KEY(op) (((op) % 100) / 10)	/* or id */
-#define OP_VALUE(op) ((op) % 10)	/* or devices */
+#define OP_DEVICES(op) ((op) % 10)
 
-#include "object_scenarios.h"
+/* LEAVES: the devices of key 0 at rest. */
+#define T0(a, b, c) op[0] = a; op[1] = b; op[2] = c;
+#define T1(a, b, c) op[OPS] = a; op[OPS + 1] = b; op[OPS + 2] = c;
+#define T2(a) op[2 * OPS] = a;
 
-#define ALL 7
-#define OP_DEVICES(op) (OP_IS_PUT(op) -> PLACE(OP_KEY(op)) : OP_VALUE(op))
+#if defined(FREE_FREE)
+#define SCRIPT T0(FREE(0, 3), 0, 0) T1(FREE(0, 3), 0, 0)
+#define LEAVES 0
+#elif defined(FREE_REUSE)		/* the slot comes back under the same key */
+#define SCRIPT T0(FREE(0, 3), 0, 0) T1(FREE(0, 3), PUT(0), FREE(0, 3))
+#define LEAVES 0
+#elif defined(TWO_IDS)			/* slots and entries change their key */
+#define KEYS 2
+#define SCRIPT T0(FREE(0, 3), PUT(1), PUT(0)) T1(FREE(0, 3), 0, 0)
+
+#elif defined(PART_PART)		/* each thread frees one device */
+#define SCRIPT T0(FREE(0, 1), 0, 0) T1(FREE(0, 2), 0, 0)
+#define LEAVES 0
+#elif defined(PARTS_OVERLAP)
+#define PLACE(key) 7
+#define SCRIPT T0(FREE(0, 3), 0, 0) T1(FREE(0, 6), 0, 0)
+#define LEAVES 0
+#elif defined(PARTS_THREE)		/* one device stays, and a CAS may fail twice */
+#define THREADS 3
+#define PLACE(key) 7
+#define SCRIPT T0(FREE(0, 3), 0, 0) T1(FREE(0, 2), 0, 0) T2(FREE(0, 1))
+#define LEAVES 4
+#elif defined(PART_REUSE)		/* the slot comes back under the same key */
+#define SCRIPT T0(FREE(0, 1), 0, 0) T1(FREE(0, 3), PUT(0), 0)
+#elif defined(PART_REUSE_OTHER)		/* and under another one */
+#define KEYS 2
+#define SCRIPT T0(FREE(0, 1), 0, 0) T1(FREE(0, 3), PUT(1), 0)
+#define LEAVES 0
+#elif defined(TWO_PLACES)		/* one id on device 0 and on device 1, freed together */
+#define KEYS 2
+#define ID(key) 0
+#define PLACE(key) ((key) + 1)
+#define LIVE_TOO
+#define SCRIPT T0(FREE(0, 3), 0, 0) T1(FREE(0, 1), PUT(0), 0)
+#elif defined(TWO_PLACES_OVERLAP)	/* device 1 has the id twice: one goes at a time */
+#define KEYS 2
+#define ID(key) 0
+#define PLACE(key) (2 + (key))
+#define LIVE_TOO
+#define SCRIPT T0(FREE(0, 2), 0, 0) T1(FREE(0, 3), 0, 0)
+#define LEAVES 0
+#endif
+
+#ifndef THREADS
+#define THREADS 2
+#endif
+#ifndef KEYS
+#define KEYS 1
+#endif
+#ifndef ID
+#define ID(key) (key)
+#endif
+#ifndef PLACE
+#define PLACE(key) 3
+#endif
 
 byte op[THREADS * OPS];
 
-/* slots */
-byte generation[SLOTS];
-byte state[SLOTS];
+/* slots; the state of a live one is its devices */
+#define WRITING 8
+#define IS_LIVE(state) ((state) != 0 && (state) != WRITING)
+byte generation[SLOTS], state[SLOTS];
 byte body_key[SLOTS];
-byte body_value[SLOTS];	/* size and cores of a kernel */
-byte body_life[SLOTS];	/* rank, time of the allocation: differs for each */
-#define LIFE(rank, time) ((rank) * 16 + (time))
-#define RANK(life) ((life) / 16)
+byte body_life[SLOTS];	/* time of the allocation: differs for each */
 
-byte entry[ENTRIES];	/* the bucket */
+#define ENTRY(key, slot) ((key) * SLOTS + (slot) + 1)
+#define ENTRY_KEY(e) (((e) - 1) / SLOTS)
+#define ENTRY_SLOT(e) (((e) - 1) % SLOTS)
+byte entry[ENTRIES];
 bool supply[SLOTS];
 
-/* the counters, summed over the lanes */
-short count[DEVICES];	/* allocations - frees on each device */
-byte allocs, dispatches, puts;
-
-/* ghosts */
-byte done;		/* threads that have finished */
-/* Devices on which an operation that has returned may be the latest one. */
-byte latest[THREADS * OPS];
-byte initial_latest;
-
-/* An operation begins: it comes after the results of those that have returned. */
-inline note_begin()
-{
-	d_step {
-		i = 0;
-		do
-		:: i < THREADS * OPS ->
-			if
-			:: OP_IS_PUT(op[i]) || OP_IS_PUT(op[my]) ->
-				latest[i] = latest[i] & ~OP_DEVICES(op[my])
-			:: else
-			fi;
-			i++
-		:: else -> break
-		od;
-		initial_latest = initial_latest & ~OP_DEVICES(op[my]);
-		i = 0
-	}
-}
+short count[DEVICES];	/* allocations - frees, of all threads */
+byte done;
 
 inline devices_count(devices, change)
 {
-	i = 0;
-	do
-	:: i < DEVICES ->
-		count[i] = count[i] + (((devices) >> i) & 1) * (change);
-		i++
-	:: else -> break
-	od;
-	i = 0
+	count[0] = count[0] + ((devices) & 1) * (change);
+	count[1] = count[1] + ((devices) >> 1 & 1) * (change);
+	count[2] = count[2] + ((devices) >> 2 & 1) * (change)
 }
 
-inline alloc_count()
+/*
+ * ttm_line_find_acquire(): the entries with this key's tag, one load after the other. A
+ * search loads only these again.
+ */
+#define HAS_TAG(at) (entry[at] != 0 && ENTRY_KEY(entry[at]) == key)
+inline line_find()
 {
-	d_step {
-		devices_count(PLACE(key), 1);
-		allocs++
-	}
+	mask = HAS_TAG(0);
+	d_step { mask = mask | HAS_TAG(1) << 1 }
+	d_step { mask = mask | HAS_TAG(2) << 2 }
+}
+
+/* slot_copy(): sets f_gen, f_on (0: not live), f_key and `life`. */
+inline slot_copy(life)
+{
+	do
+	:: d_step { f_gen = generation[f_slot]; f_on = state[f_slot] }
+	   if
+	   :: !IS_LIVE(f_on) -> f_on = 0; break
+	   :: else ->
+		d_step { f_key = body_key[f_slot]; life = body_life[f_slot] }
+		if
+		:: generation[f_slot] == f_gen -> break
+		:: else
+#ifdef COPY_ONCE
+			-> f_on = 0; break
+#endif
+		fi
+	   fi
+	od
 }
 
 #ifdef NO_ENTRY_STANDS
 #define ENTRY_STANDS true
 #else
-#define ENTRY_STANDS (entry[at - 1] == e)
+#define ENTRY_STANDS (entry[at] == e)
 #endif
 
-/*
- * found_next(): the next live object with this key. `wanted` is an expression on what
- * was found. Sets f_at, NONE if there is none. slot_copy() reads a slot again that is
- * still live, but has changed meanwhile.
- */
-inline found_next(a_key, except, wanted)
+/* key_find(): an object with this key on these devices. Sets f_at; NONE: there is none. */
+inline key_find(devices)
 {
 	f_at = NONE;
+	line_find();
 	do
-	:: at == ENTRIES -> break
-	:: at < ENTRIES ->
-		d_step {	/* ttm_search_next: load of an entry */
+	:: mask == 0 -> break
+	:: else ->
+		d_step {	/* ttm_search_next() */
+			at = (mask & 1 -> 0 : (mask & 2 -> 1 : 2));
+			mask = mask & ~(1 << at);
 			e = entry[at];
-			at++
+			f_slot = (HAS_TAG(at) -> ENTRY_SLOT(e) : NONE)
 		}
 		if
-		:: e == 0 || ENTRY_KEY(e) != a_key || ENTRY_SLOT(e) == except
+		:: f_slot == NONE
 		:: else ->
-			d_step {	/* slot_copy: first load of w0 */
-				f_slot = ENTRY_SLOT(e);
-				f_gen = generation[f_slot];
-				f_on = state[f_slot]
-			}
-			if
-			:: !IS_LIVE(f_on)
-			:: else ->
-				d_step {	/* slot_copy: the body */
-					f_key = body_key[f_slot];
-					f_value = body_value[f_slot];
-					f_life = body_life[f_slot]
-				}
-				if	/* slot_copy: w0 again */
-				:: generation[f_slot] != f_gen
-#ifndef COPY_ONCE
-					-> at--
-#endif
-				:: else ->
-					/* words_have_key, then entry_stands */
-					if
-					:: f_key == a_key && (wanted) &&
-					   ENTRY_STANDS ->
-						f_at = at - 1;
-						break
-					:: else
-					fi
-				fi
+			slot_copy(f_life);
+			if	/* words_have_key(), then entry_stands() */
+			:: f_key == key && (f_on & (devices)) && ENTRY_STANDS ->
+				f_at = at;
+				break
+			:: else
 			fi
 		fi
 	od;
 	atomic {
-		e = 0;
-		f_key = 0;
+		e = 0; at = 0; mask = 0; f_key = 0;
 		if
-		:: f_at == NONE ->
-			at = 0; f_slot = 0; f_gen = 0; f_on = 0; 
-			f_value = 0; f_life = 0
+		:: f_at == NONE -> f_slot = 0; f_gen = 0; f_on = 0; f_life = 0
 		:: else
 		fi
 	}
 }
 
-/*
- * is_later(): the signed difference of the ranks, then the slot. Half way round is a
- * tie, too.
- */
-#define RANK_DIFF(a, b) (((a) + RANKS - (b)) % RANKS)
-#define RANK_MORE(a, b) \
-	(RANK_DIFF(a, b) != 0 && RANK_DIFF(a, b) < RANKS / 2)
-#define RANK_TIE(a, b) (RANK_DIFF(a, b) % (RANKS / 2) == 0)
-#define RIVAL_LATER \
-	(RANK_MORE(RANK(f_life), rank) || (RANK_TIE(RANK(f_life), rank) && f_slot > mine))
-
-/*
- * may_end(): if its own object is still live, perhaps on fewer devices, now that the
- * rival has been seen, or if it saw the rival before it was inserted itself. Otherwise
- * the rival may be of a time after a free that ended our object.
- */
-#if defined(ENDS_ANY)
-#define MAY_END true
-#elif defined(MAY_END_BY_W0)
-#define MAY_END (generation[mine] == mine_gen || (b_gen == f_gen && \
-	b_slot == f_slot))
-#else
-#define MAY_END ((IS_LIVE(state[mine]) && body_life[mine] == LIFE(rank, my + 1)) || \
-	(b_gen != 0 && b_slot == f_slot && b_life == f_life))
-#endif
-
-/* ttm_supply_put() */
-inline recycle(s)
+inline recycle()	/* ttm_supply_put() */
 {
-	assert(!supply[s]);
-	supply[s] = true
+	assert(!supply[f_slot]);
+	supply[f_slot] = true
 }
 
 #ifdef SHRINK_KEEPS_GENERATION
@@ -237,49 +222,37 @@ inline found_cas(stays)
 	if
 	:: won && (stays) == 0 ->
 #ifdef RECYCLE_BEFORE_CLEAR
-		d_step { recycle(f_slot) }
+		d_step { recycle() }
 #endif
-		d_step {	/* ttm_index_clear */
+		d_step {	/* ttm_index_clear() */
 			assert(entry[f_at] == ENTRY(body_key[f_slot], f_slot));
 			entry[f_at] = 0
 		}
 #ifndef RECYCLE_BEFORE_CLEAR
-		d_step { recycle(f_slot) }
+		d_step { recycle() }
 #endif
 	:: else
 	fi
 }
 
-/* found_renew(): the object that was found, on fewer devices now; f_on 0: it is gone. */
+/* found_renew(): the object that was found; f_on is 0 if it is gone. */
 inline found_renew()
 {
-	do
-	:: d_step { f_gen = generation[f_slot]; f_on = state[f_slot] }
-	   if
-	   :: !IS_LIVE(f_on) -> f_on = 0; break
-#ifndef RENEW_ANY
-	   :: IS_LIVE(f_on) && body_life[f_slot] != f_life -> f_on = 0; break
-#endif
-	   :: else ->
-		if
-		:: generation[f_slot] == f_gen -> break
-		:: else
-#ifdef COPY_ONCE
-			-> f_on = 0; break
-#endif
-		fi
-	   fi
-	od;
+	slot_copy(life);
 	if
-	:: entry[f_at] != ENTRY(key, f_slot) -> f_on = 0
-	:: else
-	fi
+	:: life == f_life && f_on != 0 && entry[f_at] == ENTRY(key, f_slot)
+	:: else -> f_on = 0
+	fi;
+	atomic { life = 0; f_key = 0 }
 }
 
-/*
- * found_leave(): what was found leaves these devices. `left` are those that it was on
- * and that the caller has to count.
- */
+#ifdef SHRINKS_COUNT_ALL
+#define LEFT f_on
+#else
+#define LEFT left
+#endif
+
+/* found_leave(): sets `left`, the devices that the object that was found has left. */
 inline found_leave(devices)
 {
 	do
@@ -289,63 +262,46 @@ inline found_leave(devices)
 	   :: else ->
 		found_cas(f_on & ~left);
 		if
-		:: won -> break
+		:: won -> d_step { devices_count(LEFT, -1) }; break
 		:: else -> found_renew()
 		fi
 	   fi
-	od
+	od;
+	won = false
 }
 
-#ifdef SHRINKS_COUNT_ALL
-#define LEFT f_on
-#else
-#define LEFT left
-#endif
-
-/* found_count() */
-inline free_count()
+/* key_leave(): looks again while another thread is faster. */
+inline key_leave()
 {
-	d_step {
+	do
+	:: key_find(wants);
+	   if
+	   :: f_at == NONE -> left = 0; break
+	   :: else ->
+		found_leave(wants);
 		if
-		:: won -> devices_count(LEFT, -1)
+		:: left != 0 -> break
 		:: else
-		fi;
-		left = 0
-	}
+		fi
+	   fi
+	od;
+	wants = wants & ~left;
+	left = 0
 }
 
-/*
- * ttm_remove_slow(): `wants` are the devices that still have to be found. All keys of
- * the id are looked at, the caller's own place first.
- */
+/* key_remove(): the caller's own place first, then the others that have the id. */
 inline remove()
 {
-	wants = OP_VALUE(op[my]);
-	key = 0;
-	own = 0;
+	wants = OP_DEVICES(op[my]);
 #if KEYS > 1
 	own = (ID(1) == OP_KEY(op[my]) && PLACE(1) == wants);
 #endif
 	key = own;
 	do
-	:: at = 0;	/* key_leave */
-	   if
-	   :: ID(key) == OP_KEY(op[my]) ->
-		do
-		:: found_next(key, NONE, (f_on & wants) != 0);
-		   if
-		   :: f_at == NONE -> break
-		   :: else ->
-			found_leave(wants);
-			if
-			:: won -> wants = wants & ~left; free_count(); break
-			:: else -> at = 0
-			fi
-		   fi
-		od
+	:: if
+	   :: ID(key) == OP_KEY(op[my]) -> key_leave()
 	   :: else
 	   fi;
-	   won = false;
 	   key = (key + 1) % KEYS;
 	   if
 	   :: key == own || wants == 0 -> break
@@ -354,431 +310,113 @@ inline remove()
 	od	/* FREE_UNKNOWN if wants != 0 */
 }
 
-/* Of what is free the first, or with ANY any. */
-#ifdef ANY
-#define IF_FIRST(others) true
-#else
-#define IF_FIRST(others) (others)
-#endif
-
-/* ttm_supply_take() */
-inline supply_take()
-{
-	atomic {
-		if
-		:: supply[0] -> mine = 0
-		:: supply[1] && IF_FIRST(!supply[0]) -> mine = 1
-		:: supply[2] && IF_FIRST(!supply[0] && !supply[1]) -> mine = 2
-		fi;
-		supply[mine] = false
-	}
-}
-
-/* slot_begin() and slot_end() */
-inline slot_write()
-{
-	d_step {
-		assert(state[mine] == 0);
-		mine_gen = generation[mine] + 2;
-		generation[mine] = mine_gen - 1;
-		state[mine] = WRITING
-	}
-	d_step {
-		assert(generation[mine] == mine_gen - 1);
-		body_key[mine] = key;
-		body_value[mine] = OP_VALUE(op[my]);
-		body_life[mine] = LIFE(rank, my + 1)
-	}
-	d_step {
-		assert(generation[mine] == mine_gen - 1);
-		generation[mine] = mine_gen;
-		state[mine] = PLACE(key)
-	}
-}
-
-/* ttm_bucket_put() */
-inline index_insert()
-{
-	atomic {
-		if
-		:: !entry[0] -> mine_at = 0
-		:: !entry[1] && IF_FIRST(entry[0]) -> mine_at = 1
-		:: !entry[2] && IF_FIRST(entry[0] && entry[1]) -> mine_at = 2
-		fi;
-		entry[mine_at] = ENTRY(key, mine)
-	}
-}
-
-#ifdef SHRUNK_IS_SAME
-#define IS_SAME_KERNEL (KERNELS && f_value == OP_VALUE(op[my]))
-#else
-#define IS_SAME_KERNEL \
-	(KERNELS && f_value == OP_VALUE(op[my]) && f_on == PLACE(key))
-#endif
-
-#ifdef RANK_OF_LAST
-#define RANK_FROM_THIS true
-#else
-#define RANK_FROM_THIS (b_gen == 0 || RANK_MORE(RANK(f_life) + 1, rank))
-#endif
-
-/*
- * insertion_is_dispatch(): sets `over`, or `rank`, one more than that of the latest it
- * finds, and remembers that one.
- */
-inline insertion_is_dispatch()
-{
-	rank = 0;
-	at = 0;
-	do
-	:: found_next(key, NONE, true);
-	   if
-	   :: f_at == NONE -> break
-	   :: f_at != NONE && IS_SAME_KERNEL ->
-		dispatches++;
-		over = true;
-		break
-	   :: else ->
-		d_step {
-			if
-			:: RANK_FROM_THIS ->
-				rank = (RANK(f_life) + 1) % RANKS;
-				b_gen = f_gen;
-				b_slot = f_slot;
-				b_life = f_life
-			:: else
-			fi
-		}
-	   fi
-	od
-}
-
-/* ttm_index_may_have_other(): an entry with our tag, not our own */
-inline may_have_rivals()
-{
-	at = 0;
-	do
-	:: at == ENTRIES -> break
-	:: at < ENTRIES ->
-		d_step {
-			e = entry[at];
-			at++;
-			rival = (e != 0 && ENTRY_KEY(e) == key &&
-				ENTRY_SLOT(e) != mine)
-		}
-		if
-		:: rival -> break
-		:: else
-		fi
-	od;
-	atomic { e = 0; at = 0 }
-}
-
-inline find_mine()
-{
-	d_step {
-		f_slot = mine;
-		f_gen = mine_gen;
-		f_on = PLACE(key);
-		f_at = mine_at;
-		f_life = LIFE(rank, my + 1)
-	}
-}
-
-/*
- * insertion_withdraw(): only while the object is whole, for a thread that shrank it has
- * counted a free. Sets `won`.
- */
-inline insertion_withdraw()
-{
-	find_mine();
-#ifdef WITHDRAW_SHRUNK
-	found_leave(ALL);
-	left = 0
-#else
-	found_cas(0)
-#endif
-}
-
-#define SAME_LOAD (KERNELS && f_value == OP_VALUE(op[my]))
-
-/* insertion_superseded(): ours was not needed, or is counted and ends. */
-inline insertion_superseded()
-{
-	if
-	:: SAME_LOAD -> insertion_withdraw()
-	:: else
-	fi;
-	if
-	:: won -> dispatches++
-	:: else ->
-		alloc_count();
-		find_mine();
-		found_leave(ALL);
-		free_count()
-	fi
-}
-
-/* insertion_replaces_any() and insertion_replaces() */
-inline insertion_replaces_any()
-{
-	at = 0;
-	do
-	:: found_next(key, mine, !RIVAL_LATER);
-	   if
-	   :: f_at == NONE -> break
-	   :: f_at != NONE && !MAY_END
-	   :: f_at != NONE && MAY_END ->
-		found_leave(ALL);
-		if
-		:: won && !replaced && IS_SAME_KERNEL -> dispatches++; left = 0
-		:: won && !replaced && !IS_SAME_KERNEL ->
-			free_count();
-			alloc_count()
-		:: else -> free_count()
-		fi;
-		replaced = replaced || won;
-		won = false
-	   fi
-	od
-}
-
-/* insertion_settle() */
-inline insertion_settle()
-{
-	rival = false;
-	at = 0;
-	do
-	:: found_next(key, mine, true);
-	   if
-	   :: f_at == NONE -> break
-	   :: f_at != NONE && RIVAL_LATER ->
-		insertion_superseded();
-		over = true;
-		break
-	   :: else -> rival = true
-	   fi
-	od;
-	if
-	:: !over && rival -> insertion_replaces_any()
-	:: else
-	fi;
-	if
-	:: !over && !replaced -> alloc_count()
-	:: else
-	fi
-}
-
-/* insertion_begin(), and the look at the index that follows */
-inline insertion_begin()
-{
-	supply_take();
-	slot_write();
-#ifdef NO_FENCE_AFTER_CAS
-	/*
-	 * What a machine may do whose CAS is a pair of exclusive load and store:
-	 * the loads that follow are done before the store is seen by others.
-	 */
-	if
-	:: may_have_rivals(); index_insert()
-	:: index_insert(); may_have_rivals()
-	fi
-#else
-	index_insert();
-#ifndef NO_RESCAN
-	may_have_rivals()
-#endif
-#endif
-}
-
-/* insert_boldly() and insertion_check() if `bold`, and then insert_careful() */
+/* insert_boldly(), without a rival */
 inline put()
 {
-	do
-	:: if
-	   :: bold
-	   :: else -> insertion_is_dispatch()
-	   fi;
-	   if
-	   :: over -> break
-	   :: else -> insertion_begin()
-	   fi;
-	   if
-	   :: bold && rival ->
-		at = 0;
-		found_next(key, mine, true);
+	key = OP_KEY(op[my]);
+	atomic {	/* ttm_supply_take() */
 		if
-		:: f_at == NONE -> rival = false
-		:: else -> insertion_withdraw()
-		fi
-	   :: else
-	   fi;
-	   if
-	   :: won -> atomic {
-		won = false; rival = false; bold = false; mine = NONE;
-		mine_gen = 0; mine_at = 0
-	      }
-#ifdef WITHDRAW_OR_COUNT
-	   :: !won && bold -> alloc_count(); break
-	   :: !won && !bold && rival -> insertion_settle(); break
-#else
-	   :: !won && rival -> insertion_settle(); break
-#endif
-	   :: !won && !rival -> alloc_count(); break
-	   fi
-	od
+		:: supply[0] -> f_slot = 0
+		:: supply[1] -> f_slot = 1
+		:: supply[2] -> f_slot = 2
+		fi;
+		supply[f_slot] = false
+	}
+	d_step {	/* slot_begin() */
+		assert(state[f_slot] == 0);
+		f_gen = generation[f_slot] + 2;
+		generation[f_slot] = f_gen - 1;
+		state[f_slot] = WRITING
+	}
+	d_step { body_key[f_slot] = key; body_life[f_slot] = my + 1 }
+	d_step {	/* slot_end() */
+		assert(generation[f_slot] == f_gen - 1);
+		generation[f_slot] = f_gen;
+		state[f_slot] = PLACE(key)
+	}
+	atomic {	/* ttm_bucket_put() */
+		if
+		:: !entry[0] -> f_at = 0
+		:: !entry[1] -> f_at = 1
+		:: !entry[2] -> f_at = 2
+		fi;
+		entry[f_at] = ENTRY(key, f_slot)
+	}
+	d_step { devices_count(PLACE(key), 1) }
 }
 
 proctype Thread(byte me)
 {
-	byte my = me * OPS;	/* current operation */
-	byte key, rank, mine = NONE, mine_gen, mine_at;
-	byte at, e, f_at, f_slot, f_gen, f_on, f_key, f_value, f_life;
-	byte i, wants, left, own;
-	byte b_gen, b_slot, b_life;	/* the latest seen before the insertion */
-	bool won, over, rival, replaced, bold = BOLD;
+	byte my = me * OPS;	/* the current operation */
+	byte key, own, wants, left, life;
+	byte mask, at, e, f_at, f_slot, f_gen, f_on, f_key, f_life;
+	bool won;
 
 	do
 	:: my == (me + 1) * OPS || op[my] == 0 -> break
 	:: else ->
-		note_begin();
 		if
-		:: OP_IS_PUT(op[my]) -> key = OP_KEY(op[my]); put()
+		:: OP_IS_PUT(op[my]) -> put()
 		:: else -> remove()
 		fi;
 		atomic {
-			puts = puts + OP_IS_PUT(op[my]);
-			latest[my] = OP_DEVICES(op[my]);
 			my++;
-			key = 0; rank = 0; mine = NONE; mine_gen = 0; mine_at = 0;
-			at = 0; e = 0; f_at = 0; f_slot = 0; f_gen = 0; f_on = 0;
-			f_key = 0; f_value = 0; f_life = 0;
-			wants = 0; left = 0; own = 0; b_gen = 0; b_slot = 0;
-			b_life = 0; won = false; over = false; rival = false;
-			replaced = false; bold = BOLD
+			key = 0; own = 0; wants = 0; f_at = 0; f_slot = 0;
+			f_gen = 0; f_on = 0; f_life = 0
 		}
 	od;
 	done++
 }
 
-/* Sets `which` to the slot of key k that is live, if there is one. */
-inline find_live()
-{
-	which = NONE;
-	s = 0;
-	do
-	:: s < SLOTS ->
-		if
-		:: IS_LIVE(state[s]) && body_key[s] == k ->
-			assert(which == NONE);
-			which = s
-		:: else
-		fi;
-		s++
-	:: else -> break
-	od
-}
-
-/* The operations that may have been the latest on device d leave what is live there. */
-inline check_order()
-{
-	k = 0;
-	find_live();
-	d = 0;
-	do
-	:: d < DEVICES && (PLACE(0) >> d & 1) ->
-		value = NONE;
-		if
-		:: which != NONE && (state[which] >> d & 1) ->
-			value = body_value[which]
-		:: else
-		fi;
-		right = (initial_latest >> d & 1) && value == 0;
-		s = 0;
-		do
-		:: s < THREADS * OPS ->
-			right = right || ((latest[s] >> d & 1) && value ==
-				(OP_IS_PUT(op[s]) -> OP_VALUE(op[s]) : NONE));
-			s++
-		:: else -> break
-		od;
-		assert(right);
-		d++
-	:: else -> break
-	od
-}
-
-/* Everybody has finished. */
+/* All threads have finished. */
 inline check_rest()
 {
 	d_step {
-		k = 0;
-		do
-		:: k < KEYS -> find_live(); k++
-		:: else -> break
-		od;
-#ifdef ORDER
-		check_order();
-#endif
 		s = 0;
 		do
 		:: s < SLOTS ->
-			entries = 0;
-			k = 0;
-			do
-			:: k < ENTRIES ->
-				if
-				:: entry[k] != 0 && ENTRY_SLOT(entry[k]) == s ->
-					entries++;
-					assert(ENTRY_KEY(entry[k]) == body_key[s])
-				:: else
-				fi;
-				k++
-			:: else -> break
-			od;
-			assert(entries == IS_LIVE(state[s]));
+			k = ENTRY(body_key[s], s);
+			assert(IS_LIVE(state[s]) ==
+				((entry[0] == k) + (entry[1] == k) + (entry[2] == k)));
 			assert(supply[s] == (state[s] == 0));
-			d = 0;
-			do
-			:: d < DEVICES ->
-				count[d] = count[d] - (state[s] >> d & 1);
-				d++
-			:: else -> break
-			od;
+			devices_count(state[s], -1);
+			if
+			:: IS_LIVE(state[s]) && body_key[s] == 0 ->
+				assert(on == 0);
+				on = state[s]
+			:: else
+			fi;
 			s++
 		:: else -> break
 		od;
 		assert(count[0] == 0 && count[1] == 0 && count[2] == 0);
-		assert(puts == allocs + dispatches);
-#ifdef CHECK_MORE
-		assert(CHECK_MORE)
+#ifdef LEAVES
+		assert(on == LEAVES)
 #endif
 	}
 }
 
 /* An object with this key that is live from the beginning. */
-inline begin_with(k, s, a_rank)
+inline begin_with(k, s)
 {
 	supply[s] = false;
 	generation[s] = 2;
 	state[s] = PLACE(k);
 	body_key[s] = k;
-	body_life[s] = LIFE(a_rank, 0);
 	entry[s] = ENTRY(k, s);
-	count[0] = count[0] + (PLACE(k) & 1);
-	count[1] = count[1] + (PLACE(k) >> 1 & 1);
-	count[2] = count[2] + (PLACE(k) >> 2 & 1);
-	initial_latest = initial_latest | PLACE(k)
+	devices_count(PLACE(k), 1)
 }
 
 init
 {
-	byte s, k, d, which, value, entries;
-	bool right;
+	byte s, k, on;
 
 	d_step {
 		supply[0] = true; supply[1] = true; supply[2] = true;
-		INITIAL
+		begin_with(0, 1);
+#ifdef LIVE_TOO
+		begin_with(1, 0);
+#endif
 		SCRIPT
 	}
 	atomic {

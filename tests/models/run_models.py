@@ -77,46 +77,45 @@ CASES = (
             'REUSE_CLOSE FREE_CLOSES_EARLY', 'ALLOC_CLOSE COUNTS_ORPHANS',
             'READ_CLOSE READ_CLOSES_EARLY') +
     holds('object',
-          # CBs, and kernels of different sizes
-          'PUT_PUT ANY ORDER', 'REPLACE_REPLACE ANY ORDER',
-          'REPLACE_FREE ANY ORDER', 'FREE_FREE ANY ORDER',
-          'FREE_REUSE ANY ORDER', 'TWO_IDS ANY', 'PUT_CYCLE ANY ORDER',
-          'REPLACE_CYCLE ORDER', 'PUT_UNDO', 'REPLACE_TWICE',
-          'RANK_WRAP ORDER',
-          # parts of them are freed
-          'PART_PART ANY ORDER', 'PARTS_OVERLAP ANY ORDER', 'PARTS3',
-          'PART_WHOLE ANY ORDER', 'PART_REUSE ANY ORDER',
-          'PART_REUSE_OTHER ANY', 'PART_REPLACE ANY ORDER',
-          'PARTS_REPLACE ANY ORDER', 'PARTS_REPLACE3 ORDER',
-          'PART_CYCLE ORDER', 'PUT_PART', 'REPLACE_PART_FREE ANY ORDER',
-          'TWO_PLACES ANY', 'TWO_PLACES_OVERLAP ANY',
-          # buffers
-          'PUT_PUT BOLD=1 ORDER', 'PUT_CYCLE BOLD=1 ORDER',
-          'FREE_REUSE BOLD=1 ORDER', 'REPLACE_FREE BOLD=1',
-          'PART_REUSE BOLD=1 ORDER', 'PART_REPLACE BOLD=1',
-          'PARTS_REPLACE3 BOLD=1', 'REPLACE_PART_FREE BOLD=1',
-          'PUT_PART BOLD=1',
-          # kernels of one size
-          'LOAD2 ANY ORDER', 'LOAD2_TWICE ORDER', 'LOAD_OTHER ORDER',
-          'LOAD_CYCLE ANY ORDER', 'LOAD_PART ANY ORDER',
-          'LOAD_PART_AGAIN ANY ORDER', 'LOAD_PART BOLD=1') +
+          'FREE_FREE', 'FREE_REUSE', 'TWO_IDS',
+          'PART_PART', 'PARTS_OVERLAP', 'PARTS_THREE', 'PART_REUSE',
+          'PART_REUSE_OTHER', 'TWO_PLACES', 'TWO_PLACES_OVERLAP') +
     mutants('object',
-            'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
-            'PUT_PUT NO_FENCE_AFTER_CAS', 'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
-            'FREE_FREE ANY NO_ENTRY_STANDS',
-            'FREE_REUSE ANY RECYCLE_BEFORE_CLEAR',
-            'FREE_FREE FREE_WITHOUT_CAS', 'LOAD2 FREE_WITHOUT_CAS',
-            'LOAD_CYCLE ANY ORDER ENDS_ANY',
-            'REPLACE_TWICE ANY ORDER RANK_OF_LAST',
-            'PUT_PUT BOLD=1 ORDER RENEW_ANY',
-            'PUT_PUT_PART MAY_END_BY_W0',
-            'REPLACE_PART_FREE ANY ORDER MAY_END_BY_W0',
-            'PARTS_OVERLAP COPY_ONCE', 'PART_REPLACE COPY_ONCE',
+            'FREE_REUSE NO_ENTRY_STANDS', 'FREE_REUSE RECYCLE_BEFORE_CLEAR',
+            'FREE_FREE FREE_WITHOUT_CAS', 'PARTS_OVERLAP COPY_ONCE',
             'PART_PART SHRINK_KEEPS_GENERATION',
-            'PART_PART SHRINKS_COUNT_ALL',
-            'PART_REPLACE BOLD=1 WITHDRAW_SHRUNK',
-            'PART_REPLACE BOLD=1 WITHDRAW_OR_COUNT',
-            'LOAD_PART ANY SHRUNK_IS_SAME'))
+            'PART_PART SHRINKS_COUNT_ALL') +
+    holds('rivals',
+          # circular buffers, and kernels of different sizes
+          'PUT_PUT ANY ORDER', 'PUT_PUT LIVE ANY ORDER',
+          'PUT_TWICE LIVE ORDER', 'PUT_FREE LIVE ANY ORDER',
+          'PUT_CYCLE ANY ORDER', 'PUT_CYCLE LIVE ORDER',
+          'PUT_CYCLE LIVE RANKS=4 ORDER', 'PUT_UNDO ORDER',
+          'SHRINK LIVE ANY ORDER', 'SHRINK_FREE LIVE ANY ORDER',
+          'SHRINK_CYCLE LIVE ORDER', 'PUT_SHRINK ORDER',
+          # buffers
+          'PUT_PUT BOLD=1 ORDER', 'PUT_FREE LIVE BOLD=1',
+          'PUT_CYCLE BOLD=1 ORDER', 'SHRINK LIVE BOLD=1',
+          'SHRINK_FREE LIVE BOLD=1', 'PUT_SHRINK BOLD=1 ORDER',
+          # kernels of one size
+          'PUT_PUT KERNELS=1 ANY ORDER', 'LOAD_TWICE KERNELS=1 ORDER',
+          'LOAD_OTHER KERNELS=1 ORDER', 'PUT_CYCLE KERNELS=1 ANY ORDER',
+          'PUT_SHRINK KERNELS=1 ANY ORDER',
+          'PUT_SHRINK KERNELS=1 BOLD=1 ORDER',
+          'SHRINK_CYCLE KERNELS=1 ANY ORDER') +
+    mutants('rivals',
+            'PUT_PUT NO_RESCAN', 'PUT_PUT BOLD=1 NO_RESCAN',
+            'PUT_PUT BOLD=1 NO_FENCE_AFTER_CAS',
+            'PUT_CYCLE KERNELS=1 ANY ORDER ENDS_ANY',
+            'PUT_TWICE LIVE ANY ORDER RANK_OF_LAST',
+            'PUT_PUT BOLD=1 ORDER RENEW_ANY',
+            'PUT_PUT_SHRINK MAY_END_BY_W0',
+            'SHRINK_FREE LIVE ANY ORDER MAY_END_BY_W0',
+            'SHRINK LIVE COPY_ONCE',
+            'SHRINK LIVE BOLD=1 WITHDRAW_SHRUNK',
+            'SHRINK LIVE BOLD=1 WITHDRAW_OR_COUNT',
+            'PUT_SHRINK KERNELS=1 ANY SHRUNK_IS_SAME'))
+
 
 def run(command, folder):
     return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE,
@@ -125,9 +124,7 @@ def run(command, folder):
 
 def build(case, folder):
     """The verifier of a case; None, or what went wrong."""
-    for name in os.listdir(HERE):
-        if name.endswith(('.pml', '.h')):
-            shutil.copy(os.path.join(HERE, name), folder)
+    shutil.copy(os.path.join(HERE, case.model + '.pml'), folder)
     defines = ['-D' + d for d in case.defines]
     made = run(['spin', '-a', *defines, case.model + '.pml'], folder)
     if made.returncode != 0 or 'Error' in made.stdout:
