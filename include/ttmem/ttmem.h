@@ -87,8 +87,9 @@ enum ttmem_anomaly {
 	TTMEM_ANOMALY_ALLOC_LIVE = 1,   /* the id was live; it was replaced */
 	TTMEM_ANOMALY_BAD_DEVICE = 2,   /* no such mesh, or not a device id */
 	TTMEM_ANOMALY_TOO_MANY_DEVICES = 3,
-	TTMEM_ANOMALY_BAD_KIND = 4,  /* kind, kernel type or flags */
-	TTMEM_ANOMALY_OVERFLOW = 5, /* 2^46 bytes, 2^12 cores, 2^18 banks, or more */
+	TTMEM_ANOMALY_BAD_KIND = 4, /* kind, kernel type or flags */
+	TTMEM_ANOMALY_OVERFLOW =
+		5, /* 2^46 bytes, 2^12 cores, 2^18 banks, or more */
 	TTMEM_ANOMALY_LATE_FREE = 6, /* freed after its device was closed */
 	TTMEM_ANOMALY_SCOPE_UNDERFLOW = 7, /* a pop without a push */
 	TTMEM_ANOMALY_SCOPE_TOO_DEEP = 8,  /* attributed to the 32nd scope */
@@ -103,7 +104,8 @@ enum ttmem_loss {
 	TTMEM_LOSS_NO_LANE = 2,  /* more threads than lanes, or no memory */
 	TTMEM_LOSS_NESTED = 3,   /* by a handler that interrupted a hook */
 	TTMEM_LOSS_NO_NAME = 4,  /* scope names ran out: not attributed */
-	TTMEM_LOSS_NO_PLACE = 5, /* places ran out: a part that was freed still shows */
+	TTMEM_LOSS_NO_PLACE =
+		5, /* places ran out: a part that was freed still shows */
 	TTMEM_LOSSES = 6
 };
 
@@ -231,7 +233,8 @@ struct ttmem_device_info {
 	uint64_t dram_bank_bytes; /* allocatable bytes of one bank */
 	uint64_t dram_base;       /* first allocatable address of a bank */
 	uint64_t l1_banks;
-	uint64_t gateway; /* remote chip: chip_id of the one it is reached through */
+	uint64_t
+		gateway; /* remote chip: chip_id of the one it is reached through */
 };
 
 static inline void ttmem_device_info_init(
@@ -327,9 +330,9 @@ struct ttmem_buffer {
 	uint64_t bytes;          /* requested, on each device */
 	uint64_t bytes_per_bank; /* reserved on each bank; TTMEM_UNKNOWN */
 	uint32_t banks;          /* on which it is reserved; 0: unknown */
-	uint32_t cores;          /* that hold it: a count or core set; 0: unknown */
-	uint32_t flags;          /* TTMEM_BUFFER_* */
-	uint32_t reserved;       /* 0 */
+	uint32_t cores;    /* that hold it: a count or core set; 0: unknown */
+	uint32_t flags;    /* TTMEM_BUFFER_* */
+	uint32_t reserved; /* 0 */
 };
 
 static inline void ttmem_buffer_init(
@@ -439,8 +442,8 @@ TTMEM_API void ttmem_scope_pop_to(uint32_t depth);
 struct ttmem_failure {
 	size_t size;
 	uint32_t device; /* device or mesh */
-	uint32_t kind;   /* enum ttmem_kind, or TTMEM_FIGURE_CB: CBs do not fit */
-	uint64_t bytes;  /* requested, on each device */
+	uint32_t kind; /* enum ttmem_kind, or TTMEM_FIGURE_CB: CBs do not fit */
+	uint64_t bytes; /* requested, on each device */
 	uint64_t bytes_per_bank;
 	uint64_t free_per_bank;
 	uint64_t largest_free_per_bank;

@@ -55,7 +55,8 @@ static uint32_t ranges_count(
 					  TTM_CORE_SET_BIT - 1;
 }
 
-static bool set_is(const struct ttm_core_set *shared, const struct ttm_core_set *set)
+static bool set_is(
+	const struct ttm_core_set *shared, const struct ttm_core_set *set)
 {
 	unsigned y;
 
@@ -66,7 +67,8 @@ static bool set_is(const struct ttm_core_set *shared, const struct ttm_core_set 
 	return true;
 }
 
-static void set_write(struct ttm_core_set *shared, const struct ttm_core_set *set)
+static void set_write(
+	struct ttm_core_set *shared, const struct ttm_core_set *set)
 {
 	unsigned y;
 
@@ -204,7 +206,8 @@ TTM_SLOW bool ttm_core_set_get(uint32_t handle, uint32_t *ret_cores)
 	if (!process)
 		process = process_start();
 	if (process)
-		id = ttm_load32(&process->core_set_ids[n]); /* relaxed: a number */
+		id = ttm_load32(
+			&process->core_set_ids[n]); /* relaxed: a number */
 	if (process && id == 0) {
 		id = set_publish(process, &sets[n]);
 		/* Two threads may both publish the set; either id is right. */

@@ -106,8 +106,9 @@ static TTM_SLOW void alloc_failed(const struct ttmem_failure *failure)
 
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
 		return;
-	if (good && ttm_where_get(hook.process, failure->device, true, &where,
-			    &reason))
+	if (good &&
+		ttm_where_get(
+			hook.process, failure->device, true, &where, &reason))
 		failure_record(&hook, &where, failure);
 	else
 		ttm_device_missing(&hook, reason,

@@ -52,8 +52,8 @@ int ttm_range_allocate(int fd, uint64_t off, uint64_t size)
 
 void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 {
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		(off_t)off);
+	void *memory = mmap(
+		NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)off);
 
 	return memory == MAP_FAILED ? NULL : memory;
 }
@@ -80,7 +80,8 @@ bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
 			continue;
 		ttm_hold(&hold);
 		fd = segment_fd(process);
-		done = fd >= 0 && ttm_range_allocate(fd, page * PAGE, PAGE) == 0;
+		done = fd >= 0 &&
+			ttm_range_allocate(fd, page * PAGE, PAGE) == 0;
 		if (done)
 			do
 				seen = ttm_load(word); /* relaxed: the CAS */
@@ -325,7 +326,8 @@ void *ttm_extent_move(
 static uint32_t extent_index(
 	const struct ttm_process *process, const struct ttm_extent *extent)
 {
-	uint32_t number = ttm_load32(&extent->number), i; /* relaxed: a number */
+	uint32_t number = ttm_load32(&extent->number),
+		 i; /* relaxed: a number */
 
 	if (number)
 		return number - 1;
@@ -348,8 +350,7 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 	ttm_hold(&hold);
 	fd = segment_fd(process);
 	done = fd >= 0 && !ttm_growth_is_blocked(process) &&
-		ttm_range_allocate(
-			fd, extent_off(index) + from, size) == 0;
+		ttm_range_allocate(fd, extent_off(index) + from, size) == 0;
 	if (done)
 		ttm_range_populate(
 			(char *)ttm_pointer_load(&extent->memory) + from, size);
@@ -377,8 +378,8 @@ static void extent_put(struct ttm_process *process, struct ttm_extent *extent,
 	ttm_extent_enter(process, index, type, ordinal);
 }
 
-static void extent_prepare(struct ttm_process *process,
-	struct ttm_extent *extent, uint32_t size)
+static void extent_prepare(
+	struct ttm_process *process, struct ttm_extent *extent, uint32_t size)
 {
 	/* relaxed: the CAS decides */
 	uint32_t ready = ttm_load32(&extent->ready);
@@ -407,7 +408,8 @@ void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
 	if (ttm_pointer_load(&extent->memory))
 		extent_prepare(process, extent, size);
 	ttm_release(&hold);
-	if (ttm_load32_acquire(&extent->ready) < size) /* pairs(ready): acquire */
+	if (ttm_load32_acquire(&extent->ready) <
+		size) /* pairs(ready): acquire */
 		return NULL;
 	return ttm_pointer_load(&extent->memory);
 }

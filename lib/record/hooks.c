@@ -40,8 +40,8 @@ static TTM_SLOW void insert_first(
 	struct ttm_where where;
 
 	if (!ttm_where_get(hook.process, device, true, &where, &reason))
-		ttm_device_missing(&hook, reason, object.figure, object.id,
-			object.bytes);
+		ttm_device_missing(
+			&hook, reason, object.figure, object.id, object.bytes);
 	else if (object.figure < TTMEM_FIGURE_KERNEL)
 		ttm_insert_slow(seat, where, object);
 	else

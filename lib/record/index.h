@@ -118,8 +118,8 @@ static inline void ttm_key_begin(
 		ret_key->program = 0;
 		ret_key->program_mask = 0;
 		ret_key->bucket_hash = ttm_bucket_hash(id, figure);
-		ret_key->tag = ttm_tag((id ^ (uint64_t)figure << 59) *
-			0x9e3779b97f4a7c15ull);
+		ret_key->tag = ttm_tag(
+			(id ^ (uint64_t)figure << 59) * 0x9e3779b97f4a7c15ull);
 	}
 }
 

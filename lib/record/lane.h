@@ -116,14 +116,14 @@ void *ttm_block_make(
 /* Makes room for a block, so that making one will hardly fail. */
 bool ttm_block_has_room(struct ttm_process *process);
 
-bool ttm_lane_blocks_make(struct ttm_process *process, struct ttm_lane *lane,
-	uint64_t members);
+bool ttm_lane_blocks_make(
+	struct ttm_process *process, struct ttm_lane *lane, uint64_t members);
 
 /*
  * Returns whether the lane has counter blocks of all these devices; makes missing ones.
  */
-static TTM_INLINE bool ttm_lane_blocks(struct ttm_process *process,
-	struct ttm_lane *lane, uint64_t members)
+static TTM_INLINE bool ttm_lane_blocks(
+	struct ttm_process *process, struct ttm_lane *lane, uint64_t members)
 {
 	return TTM_LIKELY((members & ~lane->blocks_made) == 0) ||
 		ttm_lane_blocks_make(process, lane, members);

@@ -25,8 +25,8 @@ TTM_COLD void ttm_noops_write(
 	const struct ttm_lane *lane, unsigned from, unsigned to)
 {
 	const struct ttm_words nothing = { {
-		[1] = TTM_W1(TTM_SLOT_NONE, 0, TTM_FIGURE_NONE, 0,
-			TTM_RECORD_NOOP),
+		[1] = TTM_W1(
+			TTM_SLOT_NONE, 0, TTM_FIGURE_NONE, 0, TTM_RECORD_NOOP),
 		[3] = ttm_clock_now(),
 	} };
 

@@ -54,8 +54,8 @@ unsigned ttm_place_of(
 	 * compete for the same number. */
 	for (place = 1; place < max; place++) {
 		if (place >= ttm_load(&process->header->live.places_len) &&
-			!ttm_table_prepare(process,
-				TTM_PLACES_OFF + 8ull * place, 8))
+			!ttm_table_prepare(
+				process, TTM_PLACES_OFF + 8ull * place, 8))
 			return 0;
 		seen = ttm_load(&words[place]); /* relaxed: stored once */
 		if (seen == 0) {
@@ -107,7 +107,8 @@ unsigned ttm_overlap_next(
 TTM_COLD bool ttm_place_is_alone_slow(
 	struct ttm_process *process, unsigned place)
 {
-	uint64_t len = ttm_load(&process->held_len); /* relaxed: see the caller */
+	uint64_t len = ttm_load(
+		&process->held_len); /* relaxed: see the caller */
 	struct ttm_overlap overlap;
 	uint64_t i;
 
@@ -210,8 +211,8 @@ static bool mesh_where(struct ttm_process *process, uint32_t handle, bool make,
 	/* pairs(mesh): acquire, with ttm_mesh_make */
 	len = mesh ? ttm_load32_acquire(&mesh->devices_len) : 0;
 	for (i = 0; i < len; i++) {
-		if (device_where(process, mesh->devices[i], make, &one,
-			    ret_reason))
+		if (device_where(
+			    process, mesh->devices[i], make, &one, ret_reason))
 			all.members |= one.members;
 		else if (make)
 			return false;
@@ -231,7 +232,6 @@ TTM_COLD bool ttm_where_slow(struct ttm_process *process, uint32_t device,
 	bool make, struct ttm_where *ret_where, enum ttmem_anomaly *ret_reason)
 {
 	if (device & TTM_MESH_BIT)
-		return mesh_where(
-			process, device, make, ret_where, ret_reason);
+		return mesh_where(process, device, make, ret_where, ret_reason);
 	return device_where(process, device, make, ret_where, ret_reason);
 }

@@ -90,8 +90,7 @@ static TTM_INLINE void ttm_place_use(
 {
 	/* pairs(held): acquire, with ttm_place_hold: the place is in the
 	 * list */
-	if (TTM_UNLIKELY(
-		    ttm_load32_acquire(&process->places[place].held) == 0))
+	if (TTM_UNLIKELY(ttm_load32_acquire(&process->places[place].held) == 0))
 		ttm_place_hold(process, place);
 }
 

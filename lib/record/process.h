@@ -75,13 +75,14 @@ struct ttm_extent {
 struct ttm_lane {
 	_Alignas(128) struct ttm_lane_control *control;
 	struct ttm_words *records; /* the ring */
-	uint64_t tail; /* copy of control->tail */
-	uint64_t limit; /* records from here on have no memory yet; or all ones */
+	uint64_t tail;             /* copy of control->tail */
+	uint64_t
+		limit; /* records from here on have no memory yet; or all ones */
 	uint64_t blocks_made; /* devices with a counter block */
 	uint32_t number;
 	uint32_t cache_len;
-	bool kernels_are_new;          /* the last kernel was new */
-	uint32_t cache[TTM_CACHE_LEN]; /* free slots ... */
+	bool kernels_are_new;                      /* the last kernel was new */
+	uint32_t cache[TTM_CACHE_LEN];             /* free slots ... */
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
 	struct ttm_block_lane *own_block;
 	struct ttm_block_device *blocks[TTM_DEVICES_MAX];

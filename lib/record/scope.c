@@ -191,9 +191,9 @@ static TTM_SLOW uint32_t scope_push(const char *name, uint32_t flags)
 	/* A scope inside a persistent scope is persistent, too. */
 	scope.flags = around.flags |
 		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
-	scope.name = name && *name ? ttm_name_intern(hook.process, name,
-					     (uint32_t)around.name) :
-				     0;
+	scope.name = name && *name ?
+		ttm_name_intern(hook.process, name, (uint32_t)around.name) :
+		0;
 	if (scope.name == 0 && name && *name)
 		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
 	if (flags & ~TTMEM_SCOPE_PERSISTENT)

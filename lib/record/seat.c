@@ -395,7 +395,8 @@ void ttm_hooks_await(const struct ttm_process *process)
 	if (!others_are_there(process, false))
 		return;
 	if (!hooks_show())
-		nanosleep(&nap, NULL); /* long enough for any store to become visible */
+		nanosleep(&nap,
+			NULL); /* long enough for any store to become visible */
 	while (others_are_there(process, true) &&
 		ttm_clock_ns(CLOCK_MONOTONIC) < end)
 		nanosleep(&nap, NULL);

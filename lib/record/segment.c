@@ -310,9 +310,9 @@ static void segment_shrink(struct ttm_process *process, bool slots)
 		type = TTM_EXTENT_TYPE(word);
 		if (type == TTM_EXTENT_LANE ||
 			(slots && type == TTM_EXTENT_SLOTS &&
-				!slots_have_survivors(&process->slots
-							[TTM_EXTENT_ORDINAL(
-								word)])))
+				!slots_have_survivors(
+					&process->slots[TTM_EXTENT_ORDINAL(
+						word)])))
 			ttm_extent_give_back(process, i);
 	}
 }

@@ -57,18 +57,21 @@ int ttm_segment_directory_open(const struct ttm_process *process);
  * Calls that making and growing share. Calls that return int return 0 or a negative
  * errno, unless they say otherwise.
  */
-int ttm_range_check(uint64_t end); /* checks whether a file may become so large */
+int ttm_range_check(
+	uint64_t end); /* checks whether a file may become so large */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
 void ttm_range_populate(void *memory, uint64_t size);
 void *ttm_range_map(int fd, uint64_t off, uint64_t size);
-int ttm_descriptor_raise(int fd); /* returns the new number, or a negative errno */
+int ttm_descriptor_raise(
+	int fd); /* returns the new number, or a negative errno */
 int ttm_segment_lock(int fd);
 
 /*
  * Allocates the pages of a part of the tables. Returns false when the filesystem is
  * full or a limit is in the way.
  */
-bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size);
+bool ttm_table_prepare(
+	struct ttm_process *process, uint64_t off, uint64_t size);
 
 /*
  * Claims an extent, mapped but without memory. Claiming and publishing are two steps,
@@ -127,8 +130,7 @@ static inline void *ttm_extent_at(struct ttm_process *process,
 	/* pairs(ready): acquire, with ttm_extent_make */
 	if (TTM_LIKELY(ttm_load32_acquire(&extent->ready) >= size))
 		return ttm_pointer_load(&extent->memory);
-	return ttm_extent_make(
-		process, extent, type, ordinal, (uint32_t)size);
+	return ttm_extent_make(process, extent, type, ordinal, (uint32_t)size);
 }
 
 #endif

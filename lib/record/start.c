@@ -43,8 +43,9 @@ static void switch_show(void)
 	uint32_t *shown = (uint32_t *)&ttmem_internal_switch, before, value;
 
 	do {
-		before = ttm_load32(shown);      /* relaxed: the CAS */
-		value = ttm_load32(&ttm_switch); /* relaxed: loaded again below */
+		before = ttm_load32(shown); /* relaxed: the CAS */
+		value = ttm_load32(
+			&ttm_switch); /* relaxed: loaded again below */
 		TTM_TESTPOINT("switch read");
 		/* pairs(switch): full, with the same line of other threads */
 		ttm_cas32(shown, before, value);

@@ -157,8 +157,7 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 	if (links)
 		extent = ttm_extent_claim(process, &index);
 	/* Claim the links first: every thread that sees a slot needs them. */
-	if (extent &&
-		!ttm_pointer_set_once(&process->links[ordinal], links)) {
+	if (extent && !ttm_pointer_set_once(&process->links[ordinal], links)) {
 		ttm_extent_abandon(process, index, extent);
 		extent = NULL;
 	}

@@ -143,8 +143,7 @@ static TTM_SLOW void peaks_reset(uint32_t device)
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
 
-	if (!process ||
-		!ttm_where_get(process, device, false, &where, &reason))
+	if (!process || !ttm_where_get(process, device, false, &where, &reason))
 		return;
 	while (where.members)
 		peak_reset(&process->devices[ttm_mask_take(&where.members)]);

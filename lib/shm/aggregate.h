@@ -234,13 +234,14 @@ struct ttm_device_row {
 	uint64_t processes; /* running ones that have it open or hold objects */
 	uint64_t events_per_s;
 	uint64_t dispatches[3];
-	uint64_t failures[6]; /* by figure, up to the CBs */
+	uint64_t failures[6];   /* by figure, up to the CBs */
 	uint64_t ring_bytes[3]; /* kernels in the reserved ring, by type */
 	uint64_t cb_footprint;
-	uint64_t cb_footprint_exact; /* 0: a lower bound, some core sets are unknown */
-	int64_t headroom;       /* lowest of its processes */
-	uint64_t dram_use;      /* dram + trace */
-	uint64_t l1_use;        /* l1 + l1_small + footprint + kernels */
+	uint64_t
+		cb_footprint_exact; /* 0: a lower bound, some core sets are unknown */
+	int64_t headroom;           /* lowest of its processes */
+	uint64_t dram_use;          /* dram + trace */
+	uint64_t l1_use;            /* l1 + l1_small + footprint + kernels */
 	uint64_t l1_tensix_use; /* the same without fabric kernels */
 	uint64_t dram_peak;     /* sampled, as are the peaks in figures */
 	uint64_t l1_tensix_peak;
@@ -281,7 +282,8 @@ struct ttm_process_row {
 	uint64_t lanes;
 	uint64_t objects;  /* rows of it in the object table */
 	uint64_t unlisted; /* survivors beyond what is kept of a retired one */
-	uint64_t closes;   /* complete device closes: see ttm_stamp_is_orphaned() */
+	uint64_t
+		closes; /* complete device closes: see ttm_stamp_is_orphaned() */
 	uint64_t anomalies[TTM_REASONS_MAX];
 	uint64_t lost_events[TTM_REASONS_MAX];
 	uint64_t lost_bytes[TTM_REASONS_MAX];
@@ -296,8 +298,9 @@ struct ttm_share_row {
 	uint64_t device;
 	uint32_t entry; /* in the process's segment */
 	uint32_t logical;
-	uint64_t open;  /* 1: by ttmem_device_open(), not closed since */
-	uint64_t epoch; /* number of its last close: see ttm_stamp_is_orphaned() */
+	uint64_t open; /* 1: by ttmem_device_open(), not closed since */
+	uint64_t
+		epoch; /* number of its last close: see ttm_stamp_is_orphaned() */
 	uint64_t opened_ns;
 	uint64_t closed_ns;
 	uint64_t dispatches[3];
@@ -305,7 +308,7 @@ struct ttm_share_row {
 	uint64_t ring_bytes[3];
 	uint64_t cb_footprint;
 	uint64_t cb_footprint_exact; /* as in a device */
-	int64_t headroom; /* TTM_HEADROOM_UNKNOWN: unknown */
+	int64_t headroom;            /* TTM_HEADROOM_UNKNOWN: unknown */
 	uint64_t clash_program;
 	struct ttm_sums figures[TTMEM_FIGURES];
 };
@@ -313,7 +316,7 @@ struct ttm_share_row {
 struct ttm_name_row {
 	uint64_t self;
 	uint64_t process;
-	uint64_t id; /* in the process's segment */
+	uint64_t id;     /* in the process's segment */
 	uint64_t parent; /* id of the scope around it, 0: none */
 	uint64_t length;
 	char text[TTM_NAME_SIZE];

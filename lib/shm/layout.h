@@ -275,11 +275,13 @@ enum ttm_record_type {
 	TTM_RECORD_DISPATCH = 3, /* a live kernel was loaded again */
 	TTM_RECORD_ANOMALY = 4,  /* w4: enum ttmem_anomaly */
 	TTM_RECORD_LOSS = 5,     /* w4: enum ttmem_loss, w5: bytes */
-	TTM_RECORD_FAILURE = 6,  /* w4: bytes asked for, w5: number of the failure */
-	TTM_RECORD_MARK = 7,     /* w2: number of the mark */
+	TTM_RECORD_FAILURE =
+		6, /* w4: bytes asked for, w5: number of the failure */
+	TTM_RECORD_MARK = 7, /* w2: number of the mark */
 	TTM_RECORD_DEVICE_OPEN = 8,
 	TTM_RECORD_DEVICE_CLOSE = 9, /* w4: the number of the close */
-	TTM_RECORD_SHRINK = 10, /* freed on some members: w0 has those that stay */
+	TTM_RECORD_SHRINK =
+		10, /* freed on some members: w0 has those that stay */
 };
 
 #define TTM_OBJECT_BYTES_MAX ((1ull << 46) - 1) /* totals have 47 bits */
@@ -499,8 +501,9 @@ struct ttm_device {
  * name and the scope around it: the same text inside another scope is another name.
  */
 struct ttm_name {
-	uint64_t length; /* length | TTM_NAME_TRUNCATED | parent name id << 40 */
-	uint64_t hash;   /* private to the writer */
+	uint64_t
+		length; /* length | TTM_NAME_TRUNCATED | parent name id << 40 */
+	uint64_t hash;  /* private to the writer */
 	uint64_t text[TTM_NAME_SIZE / 8];
 };
 
@@ -533,8 +536,8 @@ struct ttm_failure {
 	uint64_t free_per_bank;
 	uint64_t largest_free_per_bank;
 	uint64_t program;
-	uint64_t stamp;    /* closes at that moment */
-	uint64_t summary;  /* reserved: where the summary is, 0: none */
+	uint64_t stamp;   /* closes at that moment */
+	uint64_t summary; /* reserved: where the summary is, 0: none */
 	uint64_t reserved[18];
 };
 

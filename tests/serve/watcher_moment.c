@@ -193,8 +193,9 @@ static void places_refer(const struct ttmem_snapshot *s)
 		if (place->usages_len != place->devices_len)
 			watcher_fail(s, "place %zu lacks devices", i);
 		for (k = 0; k < place->usages_len; k++) {
-			const struct ttmem_share_row *share =
-				ttmem_snapshot_share(s, place->usages[k]);
+			const struct ttmem_share_row
+				*share = ttmem_snapshot_share(
+					s, place->usages[k]);
 
 			if (!share || share->process != place->process ||
 				share->device != place->devices[k])
@@ -215,8 +216,8 @@ static void object_refers(const struct ttmem_snapshot *s, size_t index,
 	if (object->figure >= TTMEM_FIGURES)
 		watcher_fail(s, "object %zu has no figure", index);
 	if (place && place->process != object->process)
-		watcher_fail(s, "object %zu has a place of another process",
-			index);
+		watcher_fail(
+			s, "object %zu has a place of another process", index);
 	if (!place && object->place != TTMEM_NONE)
 		watcher_fail(
 			s, "object %zu has a place that is not there", index);
@@ -231,8 +232,8 @@ static void tallies_add(const struct ttmem_snapshot *s,
 	uint64_t k;
 
 	for (k = 0; place && k < place->usages_len; k++) {
-		struct tally *tally =
-			&tallies[place->usages[k]][object->figure];
+		struct tally
+			*tally = &tallies[place->usages[k]][object->figure];
 
 		tally->bytes[orphaned] += object->bytes;
 		tally->objects[orphaned]++;
