@@ -128,12 +128,13 @@ TTM_COLD bool ttm_place_is_alone_slow(
 
 static struct mesh *mesh_at(uint64_t number, bool make)
 {
-	void **place = &mesh_chunks[number / MESHES_PER_CHUNK];
 	size_t size = MESHES_PER_CHUNK * sizeof(struct mesh);
 	struct mesh *chunk;
+	void **place;
 
 	if (number >= TTM_MESHES_MAX)
 		return NULL;
+	place = &mesh_chunks[number / MESHES_PER_CHUNK];
 	chunk = ttm_pointer_load(place);
 	if (!chunk && make) {
 		chunk = ttm_private_memory(size);
