@@ -383,6 +383,9 @@ void exceptions()
 	sync("thrown");
 }
 
+/* Buffers that nothing destroys: LeakSanitizer finds them here. */
+const void *volatile buffers_kept[4];
+
 /* Programs that are cached are not destroyed before the process ends. */
 void program_cache()
 {
@@ -418,12 +421,10 @@ void program_cache()
 	sync("part");
 	ttmem::metal::device_closing(mesh());
 	sync("closed");
-	/* No destructor runs for these; LeakSanitizer finds them here. */
-	static Buffer *volatile kept[4];
-	kept[0] = binaries;
-	kept[1] = config;
-	kept[2] = trace;
-	kept[3] = forgotten;
+	buffers_kept[0] = binaries;
+	buffers_kept[1] = config;
+	buffers_kept[2] = trace;
+	buffers_kept[3] = forgotten;
 }
 
 void failures()
