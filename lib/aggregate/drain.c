@@ -167,7 +167,7 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 	uint64_t members = 0;
 	int r = 0;
 
-	/* It may stand where the record of a cancelled thread was lost. */
+	/* A NOOP may replace the record of a cancelled thread: scan the slots. */
 	if (type == TTM_RECORD_NOOP) {
 		process->scan_wanted = true;
 		return 0;

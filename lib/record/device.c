@@ -303,8 +303,8 @@ static uint32_t place_close(struct ttm_process *process, unsigned place)
 		/* pairs(closing): acquire, with the CAS below */
 		closing = ttm_load_acquire(&process->closing);
 		last = CLOSING_NUMBER(closing);
-		/* The count is ahead of `closing` in a child that was forked inside a
-		 * close: the count is in the file, and the parent went on. */
+		/* A child that was forked inside a close has a copy of `closing`
+		 * that is older than the count in the file: no close to help. */
 		if ((int32_t)(last - (uint32_t)ttm_closes(process)) > 0) {
 			close_finish(process, closing);
 			continue;

@@ -234,7 +234,7 @@ static void test_an_object_beyond_its_place_of_allocation_is_refused(void)
 	is_refused();
 }
 
-/* It may have been read in the middle of a change: its record will tell. */
+/* A slot read in the middle of a change: its record will follow. */
 static void test_a_slot_on_no_place_is_free_while_its_process_runs(void)
 {
 	struct ttm_words words = made_buffer(&made, 7, 99, TTMEM_FIGURE_DRAM);
@@ -303,7 +303,7 @@ static void test_a_core_set_is_read(void)
 	footprint_is(0, 256 * 8, true);
 	footprint_is(1, 256 * 4, true);
 	footprint_is(2, 0, true);
-	/* One that comes later, and one that says how many only. */
+	/* A core set that comes later, and a count without a core set. */
 	made_core_set(&made, 3, 0xf00, 4);
 	cb(3, PAIR, 4, 3);
 	is_fine();
@@ -685,7 +685,7 @@ static void test_a_scope_that_is_around_itself_is_refused(void)
 	engine_end();
 }
 
-/* What a retired process left, over all of its devices. */
+/* The objects that a retired process left, over all of its devices. */
 static void left_is(uint64_t objects, uint64_t bytes)
 {
 	size_t len = ttm_image_len(engine->output.image, TTM_TABLE_SHARES), i;

@@ -165,7 +165,7 @@ static void test_orphans_are_no_twins_of_what_is_in_use(void)
 	put(4, item);
 	settle(1);
 	TEST_ASSERT_FALSE(stays(3));
-	/* It was replaced before the close. */
+	/* The object was replaced before the close. */
 	item.stamp = 1;
 	put(5, item);
 	settle(1);

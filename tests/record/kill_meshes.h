@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process does to meshes when it is killed: a part of kill_scenarios.h. */
+/* Calls on meshes that a process is killed in: a part of kill_scenarios.h. */
 #ifndef TEST_RECORD_KILL_MESHES_H
 #define TEST_RECORD_KILL_MESHES_H
 

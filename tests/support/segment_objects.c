@@ -113,7 +113,7 @@ static int buffer_check(const struct segment_reading *r, uint64_t off,
 	return 0;
 }
 
-/* What a live slot, an ALLOC, a SHRINK and a FREE record have in common. */
+/* The words that a live slot, an ALLOC, a SHRINK and a FREE record share. */
 int segment_object_check(const struct segment_reading *r, uint64_t off,
 	struct segment_words *words)
 {

@@ -69,7 +69,7 @@ const char *dump_place_text(const struct ttmem_snapshot *snapshot,
 		return buffer;
 	}
 	ttm_text_escape(dump_place_label(snapshot, whole), all, sizeof(all));
-	/* Both in half of the room are better than one that is cut off. */
+	/* Each of the two labels gets half of the room. */
 	snprintf(buffer, DUMP_LABEL_SIZE, "%.120s of %.120s", part, all);
 	return buffer;
 }

@@ -277,7 +277,7 @@ static inline void truth_add_objects(
 	truth_add(thread, &thread->objects[what], objects);
 }
 
-/* What is live of a figure. */
+/* Live bytes and objects of a figure. */
 static inline struct truth_amount truth_live(const uint64_t flows[TRUTH_FLOWS])
 {
 	return (struct truth_amount){ truth_live_objects(flows),

@@ -14,7 +14,7 @@
 #include "options.h"
 #include "truth.h"
 
-/* What a `device` argument stands for: a device, or a mesh. */
+/* The meaning of a `device` argument: a device, or a mesh. */
 struct load_target {
 	uint32_t device;
 	uint32_t truth; /* its number in the ground truth */
