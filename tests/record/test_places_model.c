@@ -4,6 +4,7 @@
  * and overlapping meshes: objects that are freed in parts, devices that are closed and
  * opened again, chips that change, forked children. First one thread, which is compared
  * after each event, then several with ids of their own. TTMEM_TEST_SEED repeats a run.
+ * Built as serve/places, a ttmemd follows and what it publishes is compared, too.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -32,6 +33,7 @@ enum {
 	HANDLES = DEVICES + 14,
 	CORE_SETS = 4,
 	STEPS = 700000,
+	COMPARE_EACH = 20000,
 	ROUNDS = 100,
 	ROUND_STEPS = 750, /* of each thread */
 	FORKS = 20,
@@ -55,18 +57,6 @@ static uint32_t core_set_cores[CORE_SETS];
 static unsigned changing_entry; /* of the chip that CHANGING is now */
 static uint64_t open_entries;
 static uint64_t seed;
-
-void setUp(void)
-{
-	test_tracking_start();
-}
-
-void tearDown(void)
-{
-	free(actors);
-	actors = NULL;
-	test_tracking_stop();
-}
 
 /* -- chance --------------------------------------------------------------------- */
 
@@ -123,7 +113,7 @@ static unsigned entry_of(unsigned device)
 
 static uint64_t chip_of(unsigned entry)
 {
-	return entry == DEVICES ? 100 * CHANGING + 1 : 100 * entry;
+	return entry == DEVICES ? 1000 : 100 + entry;
 }
 
 /* The entries that a handle means now. */
@@ -320,6 +310,36 @@ static void event_fork(unsigned handle)
 
 #include "record/places_compare.h"
 
+#ifdef PLACES_WITH_TTMEMD
+#include "record/places_ttmemd.h"
+#else
+static void ttmemd_start(void)
+{
+}
+
+static void ttmemd_stop(void)
+{
+}
+
+static void compare_ttmemd(void)
+{
+}
+#endif
+
+void setUp(void)
+{
+	test_tracking_start();
+	ttmemd_start();
+}
+
+void tearDown(void)
+{
+	free(actors);
+	actors = NULL;
+	ttmemd_stop();
+	test_tracking_stop();
+}
+
 /* -- the tests ---------------------------------------------------------------------- */
 
 static void mesh_add(unsigned handle, uint64_t devices)
@@ -398,12 +418,15 @@ static void test_one_thread_equals_the_model_after_each_event(void)
 		compare_usage(true);
 		if (step % 100 == 0)
 			compare_anomalies();
-		if (step % 20000 == 0)
+		if (step % COMPARE_EACH == 0) {
 			compare_segment();
+			compare_ttmemd();
+		}
 		if (step % (STEPS / FORKS) == 0)
 			event_fork(any_handle(a));
 	}
 	compare_segment();
+	compare_ttmemd();
 }
 
 static void *round_main(void *argument)
@@ -432,6 +455,7 @@ static void test_threads_equal_their_models_at_rest(void)
 			pthread_join(threads[i], NULL);
 		compare_usage(false);
 		compare_segment();
+		compare_ttmemd();
 		for (i = 0; i < 3; i++)
 			event_for_all(&actors[0]);
 		compare_usage(false);
