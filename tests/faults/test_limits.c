@@ -12,6 +12,8 @@ enum {
 	HEADER = 0x50000,
 	EXTENT = 0x20000,
 	SLOTS = 2048,
+	PAGE = 4096,
+	MEMORY_MOST = 0x1800000, /* enough for all events */
 };
 
 static const char *dir;
@@ -228,10 +230,11 @@ static void test_any_amount_of_memory(void)
 {
 	const struct host limited = { memory, many, NULL, 0 };
 	uint64_t states[TTMEM_STATE_UNTRACKED + 1] = { 0 };
+	const rlim_t step = MEMORY_MOST / test_scale(192) / PAGE * PAGE;
 
 	if (HOST_SANITIZED)
 		TEST_IGNORE_MESSAGE("a sanitizer needs more memory");
-	for (amount = 0; amount <= 0x1800000; amount += 0x20000) {
+	for (amount = 0; amount <= MEMORY_MOST; amount += step) {
 		host_run(&limited);
 		states[host_report->status.state]++;
 		if (host_report->status.state == TTMEM_STATE_UNTRACKED)
