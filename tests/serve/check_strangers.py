@@ -234,7 +234,9 @@ def check_squatted_system_directory(place):
     def forge(path):
         os.mkdir(path, 0o755)
         write(f'{path}/aggregate', aggregate, 0o644)
-    as_user(STRANGER, lambda: forge(path))
+    as_user(STRANGER, lambda: os.mkdir(path, 0o755))
+    stray_aggregate(place, path, aggregate)
+    as_user(STRANGER, lambda: write(f'{path}/aggregate', aggregate, 0o644))
     with meanwhile(STRANGER, lambda: lock(f'{path}/aggregate')):
         status, text, error = place.dump(user=VICTIM)
         serve.expect('a forged aggregate is read', (status, text), (3, ''))
@@ -265,6 +267,17 @@ def check_squatted_system_directory(place):
     serve.expect('home', os.path.dirname(place.snapshot()['info']['path']), home)
     ends_unseen(place, server, VICTIM + 301)
     finish(load)
+
+
+def stray_aggregate(place, folder, aggregate):
+    """A file of root's in a stranger's folder, as by a hard link where
+    fs.protected_hardlinks is off: what it says may be of another place or time."""
+    write(f'{folder}/aggregate', aggregate, 0o644)
+    for options in ((), ('--system',)):
+        status, text, _ = place.dump(*options, user=VICTIM)
+        serve.expect('an aggregate in a stranger\'s folder is read',
+                     (status, text), (3, ''))
+    os.unlink(f'{folder}/aggregate')
 
 
 def ends_unseen(place, server, user):
