@@ -134,10 +134,14 @@ def check_suppressions(place):
                             ('^a.one$', 0), ('^a?one$', 23), ('*', 0)):
         gate(place, '--scope', 'a.*', '--suppressions',
              place.file('supp', f'leak:{pattern}\n'), status=status)
-    for wrong in ('nonsense', 'kind:sram', 'leak:', 'race:x'):
+    for wrong, said in (
+            ('nonsense', 'not a suppression (leak:'),
+            ('leak:', 'not a suppression'), ('race:x', 'not a suppression'),
+            ('kind:l1,dran', 'unknown kind: l1,dran (did you mean "dram"?)'),
+            ('kind:host', 'unknown kind: host (valid: dram, l1, ')):
         path = place.file('supp', f'{wrong}\n')
         done = run(place, 'check', '--suppressions', path, status=1)
-        has(done.stderr, f'{path}:1: not a suppression')
+        has(done.stderr, f'{path}:1: {said}')
 
 
 def check_leaks_without_a_scope_get_no_suppression(place):

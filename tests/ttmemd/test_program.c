@@ -157,6 +157,26 @@ static void test_wrong_use_is_2(void)
 	}
 }
 
+static void test_slips_are_answered_with_the_closest_option(void)
+{
+	static const char *const slips[][3] = {
+		{ "--log-evens", "(did you mean --log-events?)" },
+		{ "--max-proceses=3", "(did you mean --max-processes?)" },
+		{ "--verbose=yes", "--verbose takes no value" },
+		{ "--mode", "--mode needs a value" },
+		{ "--nonsense", "unknown option: --nonsense\n" },
+		{ "-x", "unknown option: -x\n" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
+		const char *const options[] = { slips[i][0], NULL };
+
+		TEST_ASSERT_EQUAL_INT(2, run_whole(options));
+		TEST_ASSERT_NOT_NULL_MESSAGE(strstr(said, slips[i][1]), said);
+	}
+}
+
 static void test_a_directory_that_is_not_there_is_a_failure(void)
 {
 	const char *const missing[] = { "--dir", "/dev/shm/not/there", NULL };
@@ -404,6 +424,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_help_and_version);
 	RUN_TEST(test_wrong_use_is_2);
+	RUN_TEST(test_slips_are_answered_with_the_closest_option);
 	RUN_TEST(test_a_directory_that_is_not_there_is_a_failure);
 	RUN_TEST(test_sigterm_and_sigint_end_it_well);
 	RUN_TEST(test_a_broken_pipe_does_not_end_it);

@@ -61,12 +61,17 @@ void ttm_choice_add(struct ttm_choice *choice, const char *word)
 		length ? ", " : "", word);
 }
 
-const char *ttm_choice_text(struct ttm_choice *choice)
+bool ttm_choice_is_close(const struct ttm_choice *choice)
 {
 	/* Of a word of three letters, two others are not a slip. */
-	if (choice->closest && choice->distance <= DISTANCE_MAX &&
+	return choice->closest && choice->distance <= DISTANCE_MAX &&
 		choice->distance < strlen(choice->closest) / 2 + 1 &&
-		choice->distance < strlen(choice->given))
+		choice->distance < strlen(choice->given);
+}
+
+const char *ttm_choice_text(struct ttm_choice *choice)
+{
+	if (ttm_choice_is_close(choice))
 		snprintf(choice->text, sizeof(choice->text),
 			"(did you mean \"%s\"?)", choice->closest);
 	else

@@ -6,6 +6,7 @@
 #ifndef TTM_COMMON_CHOICE_H
 #define TTM_COMMON_CHOICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TTM_CHOICE_SIZE 400u
@@ -22,6 +23,9 @@ void ttm_choice_begin(struct ttm_choice *choice, const char *given);
 
 /* Adds a valid word, which is kept, not copied. */
 void ttm_choice_add(struct ttm_choice *choice, const char *word);
+
+/* Whether the closest word looks like the one that was meant. */
+bool ttm_choice_is_close(const struct ttm_choice *choice);
 
 /* Returns '(did you mean "word"?)' or '(valid: a, b, c)'. */
 const char *ttm_choice_text(struct ttm_choice *choice);

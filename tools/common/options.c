@@ -28,34 +28,36 @@ void ttm_version_exit(const char *name)
 	ttm_print_and_exit(text);
 }
 
-/* Ends the program because of an option that getopt_long() refused. */
-__attribute__((noreturn)) static void option_refuse(
-	const char *given, const struct option *table)
+void ttm_option_refused(const char *given, const struct option *table,
+	char text[static TTM_OPTION_TEXT_SIZE])
 {
 	struct ttm_choice choice;
 	char name[64];
 
+	snprintf(text, TTM_OPTION_TEXT_SIZE, "unknown option: %s", given);
 	if (strncmp(given, "--", 2) != 0)
-		ttm_error_usage("unknown option: %s", given);
+		return;
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
 	ttm_choice_begin(&choice, name + 2);
 	for (; table->name; table++) {
-		if (strcmp(name + 2, table->name) == 0)
-			ttm_error_usage("%s takes no value: %s", name, given);
+		if (strcmp(name + 2, table->name) == 0) {
+			snprintf(text, TTM_OPTION_TEXT_SIZE,
+				"%s takes no value: %s", name, given);
+			return;
+		}
 		ttm_choice_add(&choice, table->name);
 	}
-	ttm_choice_text(&choice);
-	if (strncmp(choice.text, "(did", 4) == 0)
-		ttm_error_usage("unknown option: %s (did you mean --%s?)",
-			given, choice.closest);
-	ttm_error_usage("unknown option: %s", given);
+	if (ttm_choice_is_close(&choice))
+		snprintf(text, TTM_OPTION_TEXT_SIZE,
+			"unknown option: %s (did you mean --%s?)", given,
+			choice.closest);
 }
 
 int ttm_option_next(
 	int argc, char **argv, const char *shorts, const struct option *table)
 {
 	bool in_order = shorts[0] == '+';
-	char all[32];
+	char all[32], text[TTM_OPTION_TEXT_SIZE];
 	int option;
 
 	snprintf(all, sizeof(all), "%s:hV%s", in_order ? "+" : "",
@@ -64,8 +66,10 @@ int ttm_option_next(
 	option = getopt_long(argc, argv, all, table, NULL);
 	if (option == ':')
 		ttm_error_usage("%s needs a value", argv[optind - 1]);
-	if (option == '?')
-		option_refuse(argv[optind - 1], table);
+	if (option == '?') {
+		ttm_option_refused(argv[optind - 1], table, text);
+		ttm_error_usage("%s", text);
+	}
 	return option;
 }
 

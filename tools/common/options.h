@@ -11,6 +11,13 @@ __attribute__((noreturn)) void ttm_print_and_exit(const char *text);
 /* For --version: "NAME 1.2.3". */
 __attribute__((noreturn)) void ttm_version_exit(const char *name);
 
+/* Fits what follows, of an option that is not too long. */
+#define TTM_OPTION_TEXT_SIZE 512u
+
+/* Says why getopt_long() refused an option, and suggests the closest one. */
+void ttm_option_refused(const char *given, const struct option *table,
+	char text[static TTM_OPTION_TEXT_SIZE]);
+
 /*
  * getopt_long() that speaks as we do. `shorts` are those besides -h and -V, as for
  * getopt; after a + at their start, the first argument that is no option ends

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/choice.h"
 #include "common/error.h"
 #include "common/number.h"
 
@@ -115,18 +114,24 @@ void dump_filter_add_scope(
 	filter->scopes[filter->scopes_len++] = value;
 }
 
+const char *dump_kind_choice(struct ttm_choice *choice, const char *given)
+{
+	uint64_t figure;
+
+	ttm_choice_begin(choice, given);
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		ttm_choice_add(choice, ttmem_name(TTMEM_NAMES_FIGURE, figure));
+	ttm_choice_add(choice, "kernel");
+	return ttm_choice_text(choice);
+}
+
 __attribute__((noreturn)) static void kind_refuse(
 	const char *option, const char *part)
 {
 	struct ttm_choice choice;
-	uint64_t figure;
 
-	ttm_choice_begin(&choice, part);
-	for (figure = 0; figure < TTMEM_FIGURES; figure++)
-		ttm_choice_add(&choice, ttmem_name(TTMEM_NAMES_FIGURE, figure));
-	ttm_choice_add(&choice, "kernel");
 	ttm_error_usage("--%s: unknown kind: %s %s", option, part,
-		ttm_choice_text(&choice));
+		dump_kind_choice(&choice, part));
 }
 
 static void kind_take(

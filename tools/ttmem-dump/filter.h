@@ -9,6 +9,7 @@
 
 #include <ttmem/reader.h>
 
+#include "common/choice.h"
 #include "common/device.h"
 #include "part.h"
 
@@ -43,6 +44,9 @@ void dump_filter_add_kinds(
 
 /* "dram,cb": a set of figures, as above. */
 uint32_t dump_kinds_parse(const char *option, const char *value);
+
+/* Returns the text that suggests a kind, or lists all; it is in `choice`. */
+const char *dump_kind_choice(struct ttm_choice *choice, const char *given);
 
 /* Whether anything is left out. */
 bool dump_filter_is_set(const struct dump_filter *filter);

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "common/line.h"
+#include "common/text.h"
 #include "filter.h"
 
 /* Worst case: * at both ends, and every character with a backslash. */
@@ -84,8 +85,8 @@ static char *pattern_make(const char *text)
 
 /* -- reading ------------------------------------------------------------------------ */
 
-/* "dram,cb"; 0: wrong. */
-static uint32_t kinds_of(const char *text)
+/* "dram,cb"; 0: wrong, and *choice has the text that says what is valid. */
+static uint32_t kinds_of(const char *text, struct ttm_choice *choice)
 {
 	uint32_t figures = 0;
 	uint64_t figure;
@@ -98,6 +99,7 @@ static uint32_t kinds_of(const char *text)
 			0)
 			figures |= 1u << figure;
 		else {
+			dump_kind_choice(choice, part);
 			figures = 0;
 			break;
 		}
@@ -106,7 +108,8 @@ static uint32_t kinds_of(const char *text)
 	return figures;
 }
 
-static bool line_parse(const char *line, struct suppression *row)
+static bool line_parse(
+	const char *line, struct suppression *row, struct ttm_choice *choice)
 {
 	const char *value = strchr(line, ':');
 
@@ -122,7 +125,7 @@ static bool line_parse(const char *line, struct suppression *row)
 	else
 		return false;
 	if (row->of == SUPPRESS_KIND) {
-		row->figures = kinds_of(value);
+		row->figures = kinds_of(value, choice);
 		return row->figures != 0;
 	}
 	return *value != '\0';
@@ -159,7 +162,9 @@ static bool line_is_nothing(const char *line)
 static int line_take(struct suppressions *suppressions, const char *path,
 	unsigned number, char *line)
 {
+	struct ttm_choice choice;
 	struct suppression row;
+	char shown[96];
 
 	memset(&row, 0, sizeof(row));
 	row.path = path;
@@ -168,10 +173,17 @@ static int line_take(struct suppressions *suppressions, const char *path,
 	line += strspn(line, " \t");
 	if (line_is_nothing(line))
 		return 0;
-	if (!line_parse(line, &row)) {
-		ttm_error("%s:%u: not a suppression (leak:PATTERN, "
-			  "kind:KIND,.. or process:PATTERN)",
-			path, number);
+	choice.text[0] = '\0';
+	if (!line_parse(line, &row, &choice)) {
+		if (choice.text[0])
+			ttm_error("%s:%u: unknown kind: %s %s", path, number,
+				ttm_text_escape(line + strlen("kind:"), shown,
+					sizeof(shown)),
+				choice.text);
+		else
+			ttm_error("%s:%u: not a suppression (leak:PATTERN, "
+				  "kind:KIND,.. or process:PATTERN)",
+				path, number);
 		return TTM_EXIT_FAILURE;
 	}
 	if (row_add(suppressions, line, &row) == 0)

@@ -71,6 +71,12 @@ struct script_verb {
 
 /* Found by name; they are in script_verbs.c. */
 const struct script_verb *script_verb_find(const char *name);
+
+#define SCRIPT_VERBS_MAX 64
+
+/* Returns how many there are. */
+size_t script_verb_names(const char *ret_names[SCRIPT_VERBS_MAX]);
+
 extern const char *const script_fork;
 extern const char *const script_end;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "board.h"
+#include "common/choice.h"
 #include "common/number.h"
 #include "common/text.h"
 #include "options.h"
@@ -100,6 +101,21 @@ static const char *shown(struct parsing *p, const char *word)
 	return ttm_text_escape(word, p->shown, sizeof(p->shown));
 }
 
+/* Suggests the closest valid word, or lists all of them. */
+__attribute__((noreturn)) static void word_refuse(struct parsing *p,
+	const char *what, const char *word, const char *const valid[],
+	size_t len)
+{
+	struct ttm_choice choice;
+	size_t i;
+
+	ttm_choice_begin(&choice, word);
+	for (i = 0; i < len; i++)
+		ttm_choice_add(&choice, valid[i]);
+	script_fail(p->script, p->line, "%s: %s %s", what, shown(p, word),
+		ttm_choice_text(&choice));
+}
+
 static char *text_copy(const char *text)
 {
 	char *copy = load_memory(strlen(text) + 1, 1);
@@ -162,8 +178,12 @@ static uint64_t kind_read(struct parsing *p, const char *word)
 {
 	int kind = load_kind_find(word);
 
-	return kind >= 0 ? (uint64_t)kind :
-			   number_read(p, word, UINT32_MAX, "a kind");
+	if (kind >= 0)
+		return (uint64_t)kind;
+	if (!isdigit((unsigned char)word[0]))
+		word_refuse(p, "unknown kind", word, load_figure_names,
+			TRUTH_KINDS);
+	return number_read(p, word, UINT32_MAX, "a kind");
 }
 
 static uint64_t type_read(struct parsing *p, const char *word)
@@ -175,6 +195,9 @@ static uint64_t type_read(struct parsing *p, const char *word)
 	for (i = 0; i < TRUTH_KERNEL_TYPES; i++)
 		if (strcmp(word, names[i]) == 0)
 			return i;
+	if (!isdigit((unsigned char)word[0]))
+		word_refuse(p, "unknown kernel type", word, names,
+			TRUTH_KERNEL_TYPES);
 	return number_read(p, word, UINT32_MAX, "a kernel type");
 }
 
@@ -318,8 +341,8 @@ static void cores_read(struct parsing *p, const char *word)
 /* -- allocators ---------------------------------------------------------------------- */
 
 /* A word that is a flag by itself; false: it is not. */
-static bool flag_read(struct parsing *p, const char *word, const char *names[],
-	const uint32_t flags[], size_t len)
+static bool flag_read(struct parsing *p, const char *word,
+	const char *const names[], const uint32_t flags[], size_t len)
 {
 	size_t i;
 
@@ -333,7 +356,8 @@ static bool flag_read(struct parsing *p, const char *word, const char *names[],
 
 static void alloc_read(struct parsing *p, char **words, int words_len)
 {
-	static const char *names[] = { "persistent", "trace", "per_core" };
+	static const char *const names[] = { "persistent", "trace", "per_core",
+		"banks", "per_bank", "cores" };
 	static const uint32_t flags[] = { TTMEM_BUFFER_PERSISTENT,
 		TTMEM_BUFFER_TRACE, TTMEM_BUFFER_PER_CORE };
 	struct script_command *c = p->command;
@@ -344,9 +368,8 @@ static void alloc_read(struct parsing *p, char **words, int words_len)
 		if (flag_read(p, words[i], names, flags, 3))
 			continue;
 		if (!strchr(words[i], '='))
-			script_fail(p->script, p->line,
-				"alloc: too many words: %s",
-				shown(p, words[i]));
+			word_refuse(
+				p, "alloc: too many words", words[i], names, 6);
 		value = value_cut(p, words[i]);
 		if (strcmp(words[i], "banks") == 0)
 			c->banks = (uint32_t)number_read(
@@ -356,22 +379,23 @@ static void alloc_read(struct parsing *p, char **words, int words_len)
 		else if (strcmp(words[i], "cores") == 0)
 			cores_read(p, value);
 		else
-			script_fail(
-				p->script, p->line, "alloc does not take that");
+			word_refuse(p, "alloc: unknown key", words[i],
+				names + 3, 3);
 	}
 }
 
 static void failed_read(struct parsing *p, char **words, int words_len)
 {
+	static const char *const keys[] = { "per_bank", "free", "largest",
+		"program" };
 	struct script_command *c = p->command;
 	char *value;
 	int i;
 
 	for (i = 0; i < words_len; i++) {
 		if (!strchr(words[i], '='))
-			script_fail(p->script, p->line,
-				"failed: too many words: %s",
-				shown(p, words[i]));
+			word_refuse(
+				p, "failed: too many words", words[i], keys, 4);
 		value = value_cut(p, words[i]);
 		if (strcmp(words[i], "per_bank") == 0)
 			c->bytes_per_bank = size_read(p, value);
@@ -383,22 +407,23 @@ static void failed_read(struct parsing *p, char **words, int words_len)
 			c->program = number_read(
 				p, value, UINT64_MAX, "a program");
 		else
-			script_fail(p->script, p->line,
-				"failed does not take that");
+			word_refuse(
+				p, "failed: unknown key", words[i], keys, 4);
 	}
 }
 
 static void cb_flags_read(struct parsing *p, char **words, int words_len)
 {
-	static const char *names[] = { "borrowed", "dataflow", "scratchpad" };
+	static const char *const names[] = { "borrowed", "dataflow",
+		"scratchpad" };
 	static const uint32_t flags[] = { TTMEM_CB_BORROWED, TTMEM_CB_DATAFLOW,
 		TTMEM_CB_SCRATCHPAD };
 	int i;
 
 	for (i = 0; i < words_len; i++)
 		if (!flag_read(p, words[i], names, flags, 3))
-			script_fail(p->script, p->line,
-				"cb: too many words: %s", shown(p, words[i]));
+			word_refuse(
+				p, "cb: too many words", words[i], names, 3);
 }
 
 /* -- open ------------------------------------------------------------------------------ */
@@ -434,6 +459,21 @@ static void name_read(
 			shown(p, word));
 	memset(ret_name, 0, 16);
 	memcpy(ret_name, word, strlen(word));
+}
+
+/* Those of fact_read(). */
+__attribute__((noreturn)) static void fact_refuse(
+	struct parsing *p, const char *key)
+{
+	static const char *const keys[] = { "board", "index", "chip", "pci",
+		"gateway", "arch", "dram", "l1", "cores", "l1_small", "trace",
+		"l1_base", "l1_top", "dram_banks", "dram_bank", "dram_base",
+		"l1_banks" };
+
+	if (strcmp(key, "index") == 0)
+		script_fail(p->script, p->line, "index needs board before it");
+	word_refuse(p, "open: unknown key", key, keys,
+		sizeof(keys) / sizeof(keys[0]));
 }
 
 static void fact_read(struct parsing *p, const char *key, const char *value,
@@ -474,9 +514,7 @@ static void fact_read(struct parsing *p, const char *key, const char *value,
 		load_board_identify(*board,
 			number_read(p, value, UINT16_MAX, "an index"), info);
 	} else {
-		script_fail(p->script, p->line, "%s",
-			strcmp(key, "index") ? "open does not take that" :
-					       "index needs board before it");
+		fact_refuse(p, key);
 	}
 }
 
@@ -578,6 +616,15 @@ static void rest_read(
 	}
 }
 
+__attribute__((noreturn)) static void event_refuse(
+	struct parsing *p, const char *word)
+{
+	const char *names[SCRIPT_VERBS_MAX];
+	size_t len = script_verb_names(names);
+
+	word_refuse(p, "unknown event", word, names, len);
+}
+
 void script_command_parse(const struct load_script *script,
 	struct script_names *names, unsigned line, char **words, int words_len,
 	struct script_command *ret_command)
@@ -594,9 +641,7 @@ void script_command_parse(const struct load_script *script,
 	ret_command->largest_free_per_bank = TTMEM_UNKNOWN;
 	ret_command->program = TTMEM_UNKNOWN;
 	if (!verb)
-		script_fail(script, line,
-			"unknown event: %s (ttmem-load(1) lists them)",
-			shown(&p, words[0]));
+		event_refuse(&p, words[0]);
 	ret_command->verb = verb;
 	ret_command->line = line;
 	if (verb->flag && words_len > 1 &&

@@ -337,6 +337,18 @@ static const struct script_verb verbs[] = {
 	{ "wait", "", NULL, script_run_wait },
 };
 
+_Static_assert(sizeof(verbs) / sizeof(verbs[0]) <= SCRIPT_VERBS_MAX,
+	"names of all verbs have room");
+
+size_t script_verb_names(const char *ret_names[SCRIPT_VERBS_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		ret_names[i] = verbs[i].name;
+	return i;
+}
+
 const struct script_verb *script_verb_find(const char *name)
 {
 	size_t i;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/options.h"
+
 #define FILE_MODE_UNSET UINT32_MAX
 
 enum {
@@ -217,6 +219,19 @@ static bool usage(int *ret_status)
 	return false;
 }
 
+/* `given` is the option that getopt_long() refused, or whose value is missing. */
+static bool refuse(const char *given, bool without_value, int *ret_status)
+{
+	char text[TTM_OPTION_TEXT_SIZE];
+
+	if (without_value)
+		snprintf(text, sizeof(text), "%s needs a value", given);
+	else
+		ttm_option_refused(given, table, text);
+	fprintf(stderr, "ttmemd: %s\n", text);
+	return usage(ret_status);
+}
+
 /* Ends with whether it could be printed. */
 static bool print(const char *text, int *ret_status)
 {
@@ -264,14 +279,16 @@ bool options_parse(
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "hv", table, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hv", table, NULL)) != -1) {
 		if (option == 'h')
 			return print(help, ret_status);
 		if (option == OPTION_VERSION)
 			return print(
 				"ttmemd " TTMEM_VERSION_TEXT "\n", ret_status);
-		if (option == '?')
-			return usage(ret_status);
+		if (option == '?' || option == ':')
+			return refuse(
+				argv[optind - 1], option == ':', ret_status);
 		if (!option_take(&options, option, optarg)) {
 			fprintf(stderr,
 				"ttmemd: --%s: '%s' is not valid; expected "
