@@ -36,6 +36,12 @@ def ends(top):
     serve.expect('status', top.status(), 0)
 
 
+def still_runs(pid):
+    """One that a signal ended is a zombie: it is ours."""
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+        serve.expect('state', file.read().rpartition(')')[2].split()[0], 'S')
+
+
 def check_a_forged_pid_is_not_signalled(place):
     """The stranger's segment says that it is a process of root's."""
     scene = owners.Scene(place)
@@ -54,7 +60,25 @@ def check_a_forged_pid_is_not_signalled(place):
             top.shows('Sent SIGTERM', row=-1)
             tops.gone(pid)
             ends(top)
-    os.kill(scene.victim, 0)
+    still_runs(scene.victim)
+
+
+def check_a_forged_pid_of_the_dead_is_not_signalled(place):
+    """Nobody has the stranger's segment, which says that it is a process of root's."""
+    scene = owners.Scene(place)
+    path, data = scene.forged()
+    strangers.as_user(STRANGER, lambda: scene.put(path, data))
+    place.sees('it is dead', lambda s: serve.expect(
+        'states', [p['state'] for p in s.all(
+            'processes', pid=scene.victim)], ['died']))
+    with live(place) as top:
+        tops.first(top)
+        select(top, scene.victim)
+        top.keys('k')
+        top.shows('That process is gone', row=-1)
+        top.keys('Enter', 'y', 'Escape')
+        ends(top)
+    still_runs(scene.victim)
 
 
 def command_of(pid):
@@ -75,7 +99,7 @@ def check_a_forged_marker_is_not_signalled(place):
         top.shows('No signal to a process that could not be tracked', row=-1)
         top.keys('Enter', 'y', 'Escape')
         ends(top)
-    os.kill(scene.victim, 0)
+    still_runs(scene.victim)
 
 
 def check_what_changes_after_the_question(place):
@@ -144,6 +168,7 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tops.run_all(__doc__, [
         check_a_forged_pid_is_not_signalled,
+        check_a_forged_pid_of_the_dead_is_not_signalled,
         check_a_forged_marker_is_not_signalled,
         check_what_changes_after_the_question,
         check_a_program_that_drops_privileges, check_another_pid_namespace,
