@@ -126,6 +126,15 @@ def check_rejected_allocations(place):
         has(run(place, status=4).stdout, reason)
 
 
+def check_a_leak_of_a_forked_child(place):
+    """On the mesh that its parent made: recorded as any other."""
+    place.serve()
+    left(place, 'open 0 chip=1\nopen 1 chip=2\nmesh m 0,1\nfork\n'
+         'alloc m dram 5 0 1G\nend\nwait\nclose 0\nclose 1\n')
+    has(gate(place, status=23), '1.00 GiB on each of 2 devices: orphaned dram',
+        f'{2 << 30} bytes leaked in 1 object (1 process, 2 devices)')
+
+
 def check_frees_without_an_object_are_noted(place):
     """Freed twice, or with the wrong kind: told, and no reason to fail."""
     place.serve()
@@ -275,7 +284,8 @@ if __name__ == '__main__':
     sys.exit(dumps.run_all(__doc__, (
         check_no_data, check_incomplete, check_untracked,
         check_what_is_no_marker, check_unserved, check_dropped,
-        check_rejected_allocations, check_frees_without_an_object_are_noted,
+        check_rejected_allocations, check_a_leak_of_a_forked_child,
+        check_frees_without_an_object_are_noted,
         check_nobody_of_that_name, check_right_after_the_end,
         check_zombie_is_waited_for, check_system, check_precedence,
         check_files_that_fail, check_files_without_an_end)))
