@@ -255,8 +255,9 @@ static void lane_block_add(
 	}
 }
 
-static int block_take(
-	struct ttm_process *process, const struct ttm_block_device *block)
+/* Returns 1 if its device entry was made after the entries were read. */
+static int block_take(struct ttm_process *process,
+	const struct ttm_block_device *block, uint32_t *ret_entries)
 {
 	unsigned device = TTM_BLOCK_DEVICE(block->owner);
 	struct ttm_block_lane lane;
@@ -268,11 +269,10 @@ static int block_take(
 		lane_block_add(process, &lane);
 		return 0;
 	}
-	if (device >= process->parts_len)
-		return ttm_source_fault(&process->source,
-			"a counter block is of device entry %u, which is not "
-			"there",
-			device);
+	if (device >= process->parts_len) {
+		*ret_entries = device + 1;
+		return 1;
+	}
 	block_add(process->parts[device], block);
 	return 0;
 }
@@ -318,7 +318,8 @@ static void counters_clear(struct ttm_process *process)
 		sizeof(process->lost_bytes));
 }
 
-static int blocks_add(struct ttm_process *process)
+/* Returns 1 as block_take() does. */
+static int blocks_add(struct ttm_process *process, uint32_t *ret_entries)
 {
 	struct ttm_block_device blocks[TTM_BLOCKS_PER_EXTENT];
 	uint64_t left = process->live.blocks_len;
@@ -337,7 +338,35 @@ static int blocks_add(struct ttm_process *process)
 		 * valid owner may have zeros where counts are to come. */
 		ttm_fence_acquire();
 		for (i = 0; i < len && !r; i++)
-			r = block_take(process, &blocks[i]);
+			r = block_take(process, &blocks[i], ret_entries);
+	}
+	return r;
+}
+
+/*
+ * Reads entries and then blocks. A process that uses a new device in between has a block
+ * of an entry that was not read: both are read again. The entry is older than the block,
+ * so that it has to be there then.
+ */
+static int counters_read(struct ttm_process *process)
+{
+	uint32_t entries = 0; /* that have to be there */
+	int r = 1;
+
+	while (r == 1) {
+		r = ttm_drain_devices(process);
+		if (!r && process->parts_len < entries)
+			r = ttm_source_fault(&process->source,
+				"a counter block is of device entry %" PRIu32
+				", which is not there",
+				entries - 1);
+		if (r)
+			return r;
+		counters_clear(process);
+		/* pairs(total): acquire, with ttm_fold: totals first, for what
+		 * lanes fold after that would be there twice */
+		ttm_fence_acquire();
+		r = blocks_add(process, &entries);
 	}
 	return r;
 }
@@ -349,18 +378,12 @@ int ttm_drain_counters(struct ttm_process *process)
 	int r;
 
 	process->counters_wanted = false;
-	r = ttm_drain_refresh_extents(process);
-	if (!r)
-		r = ttm_drain_devices(process);
-	if (r)
-		return r;
+	memset(before, 0, sizeof(before));
 	for (i = 0; i < process->parts_len; i++)
 		before[i] = process->parts[i]->flows;
-	counters_clear(process);
-	/* pairs(total): acquire, with ttm_fold: totals first, for what lanes fold
-	 * after that would be there twice */
-	ttm_fence_acquire();
-	r = blocks_add(process);
+	r = ttm_drain_refresh_extents(process);
+	if (!r)
+		r = counters_read(process);
 	for (i = 0; i < process->parts_len; i++) {
 		peaks_set(process->parts[i]);
 		if (memcmp(&before[i], &process->parts[i]->flows,
