@@ -230,6 +230,18 @@ def check_names_of_devices(place):
             f'no data: there is no device {absent}')
 
 
+def check_one_device_with_two_logical_ids(place):
+    """As two processes call it: either of them finds it."""
+    place.serve()
+    loads = [place.run(f'open {logical} chip=7\n'
+                       f'alloc {logical} dram 1 0 {logical}M\nsync\n')
+             for logical in (2, 5)]
+    dumps.settle(place, *loads)
+    for selector, sizes in (('logical:2', [7]), ('logical:5', [7]),
+                            ('logical:3', [])):
+        serve.expect(f'--device {selector}', selected(place, selector), sizes)
+
+
 def check_names_without_the_driver(place):
     """The logical id if it is unique, else the shortest end of the unique id."""
     place.serve()
@@ -419,6 +431,7 @@ if __name__ == '__main__':
         check_breakdown_exact, check_clash_is_told, check_unknown_is_a_dash,
         check_process_columns, check_what_went_wrong, check_retired,
         check_filters, check_names_of_devices,
+        check_one_device_with_two_logical_ids,
         check_names_without_the_driver, check_groups_and_top, check_no_ttmemd,
         check_killed_ttmemd, check_stopped_ttmemd, check_incomplete,
         check_not_serving, check_system, check_hostile_names, check_watch)))
