@@ -3,6 +3,8 @@
  * Core sets: which cores a handle stands for, that the same cores have the same handle,
  * that handles outlive a stop and a fork, and what is returned where there is no handle.
  */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,6 +23,30 @@ static const struct ttmem_core_range left[] = { { 0, 0, 3, 6 } };
 /* They overlap on (2, 2). */
 static const struct ttmem_core_range cross[] = { { 0, 2, 4, 2 },
 	{ 2, 0, 2, 4 } };
+
+void ttm_testpoint(const char *label);
+
+static bool is_restarting; /* tracking, at the next core set */
+
+static void *restart(void *argument)
+{
+	(void)argument;
+	ttmem_stop();
+	ttmem_start(NULL);
+	return NULL;
+}
+
+/* Called by the library's test form. */
+void ttm_testpoint(const char *label)
+{
+	pthread_t thread;
+
+	if (!is_restarting || strcmp(label, "core set written") != 0)
+		return;
+	is_restarting = false;
+	if (pthread_create(&thread, NULL, restart, NULL) == 0)
+		pthread_join(thread, NULL);
+}
 
 void setUp(void)
 {
@@ -162,6 +188,27 @@ static void test_handles_outlive_a_stop(void)
 	test_anomalies_are(NONE);
 }
 
+/*
+ * Another thread stops and starts tracking while this one publishes a set: the object
+ * is in the segment that the set is in, and not in the next one.
+ */
+static void test_a_set_is_in_the_segment_of_its_object(void)
+{
+	const uint32_t rows[31] = { 0x4, 0x4, 0x1f, 0x4, 0x4 };
+	uint32_t set = ttmem_core_set(cross, 2);
+	struct segment *segment;
+
+	ttmem_cb_alloc(0, 1, 7, 0, 100, ttmem_core_set(left, 1), 0);
+	is_restarting = true;
+	ttmem_cb_alloc(0, 1, 1, 0, 100, set, 0);
+	TEST_ASSERT_FALSE(is_restarting);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_UINT64(0, segment->objects_len);
+	segment_unref(&segment);
+	ttmem_cb_alloc(0, 1, 1, 0, 100, set, 0);
+	cb_is(1, 9, rows);
+}
+
 /* The child's first event is one with a handle that its parent got. */
 static void test_handles_outlive_a_fork(void)
 {
@@ -171,6 +218,7 @@ static void test_handles_outlive_a_fork(void)
 	pid_t pid;
 
 	ttmem_cb_alloc(0, 1, 1, 0, 100, set, 0);
+	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
 		ttmem_cb_alloc(0, 1, 2, 0, 100, set, 0);
@@ -227,6 +275,7 @@ int main(void)
 	RUN_TEST(test_all_calls_with_cores_take_a_handle);
 	RUN_TEST(test_a_handle_that_was_never_returned_is_counted);
 	RUN_TEST(test_handles_outlive_a_stop);
+	RUN_TEST(test_a_set_is_in_the_segment_of_its_object);
 	RUN_TEST(test_handles_outlive_a_fork);
 	RUN_TEST(test_after_4095_sets_there_are_counts);
 	return UNITY_END();
