@@ -28,6 +28,8 @@ struct options {
 	size_t lanes_len;
 	size_t lives[CHOICES_MAX];
 	size_t lives_len;
+	size_t meshes[CHOICES_MAX];
+	size_t meshes_len;
 	uint32_t records; /* of a lane, in a refill */
 	double seconds;
 	bool json;
@@ -36,6 +38,7 @@ struct options {
 struct cell {
 	unsigned lanes;
 	size_t live;
+	unsigned mesh;
 	size_t refills;
 	double median[BENCH_DRAINS]; /* ns of the processor per event */
 	double tenth[BENCH_DRAINS];  /* the best tenth is below */
@@ -56,6 +59,8 @@ static void help(void)
 	      "                (default: 1 and 4)\n"
 	      "  --live N      live objects, may be repeated\n"
 	      "                (default: 1000 and 100000)\n"
+	      "  --mesh N      devices that each object is on, may be repeated\n"
+	      "                (default: 0, four devices by turns)\n"
 	      "  --records N   in a lane when it is drained, up to 2000\n"
 	      "                (default: 1024)\n"
 	      "  --seconds S   for each line (default: 2)\n"
@@ -100,6 +105,11 @@ static void option_take(struct options *options, int option)
 		choice_add(options->lives, &options->lives_len,
 			number_parse("--live is 100 to 4e6", optarg, 100, 4e6));
 		break;
+	case 'm':
+		choice_add(options->meshes, &options->meshes_len,
+			number_parse("--mesh is 0 to 64", optarg, 0,
+				BENCH_REFILL_MESH_MAX));
+		break;
 	case 'r':
 		options->records = (uint32_t)number_parse(
 			"--records is 1 to 2000", optarg, 1, 2000);
@@ -124,6 +134,7 @@ static void options_parse(int argc, char **argv, struct options *options)
 	static const struct option known[] = {
 		{ "lanes", required_argument, NULL, 'n' },
 		{ "live", required_argument, NULL, 'l' },
+		{ "mesh", required_argument, NULL, 'm' },
 		{ "records", required_argument, NULL, 'r' },
 		{ "seconds", required_argument, NULL, 's' },
 		{ "json", no_argument, NULL, 'j' },
@@ -147,6 +158,8 @@ static void options_parse(int argc, char **argv, struct options *options)
 		choice_add(options->lives, &options->lives_len, 1e3);
 		choice_add(options->lives, &options->lives_len, 1e5);
 	}
+	if (!options->meshes_len)
+		choice_add(options->meshes, &options->meshes_len, 0);
 }
 
 /* -- measuring ------------------------------------------------------------------- */
@@ -242,7 +255,7 @@ static int cell_measure(const struct options *options, struct cell *cell)
 		if (!samples.ns[way])
 			return -ENOMEM;
 	}
-	r = bench_refill_start(cell->lanes, cell->live, &refill);
+	r = bench_refill_start(cell->lanes, cell->live, cell->mesh, &refill);
 	if (r < 0)
 		return r;
 	r = bench_drains_open(refill.segment, cell->lanes, &drains);
@@ -261,8 +274,8 @@ static int cell_measure(const struct options *options, struct cell *cell)
 
 static void table_head(void)
 {
-	printf("%5s %7s %-6s %8s %10s %8s %10s %7s %8s\n", "lanes", "live",
-		"drain", "median", "(M/s)", "best", "(M/s)", "x count",
+	printf("%5s %7s %5s %-6s %8s %10s %8s %10s %7s %8s\n", "lanes", "live",
+		"mesh", "drain", "median", "(M/s)", "best", "(M/s)", "x count",
 		"refills");
 }
 
@@ -271,10 +284,11 @@ static void table_lines(const struct cell *cell)
 	unsigned way;
 
 	for (way = 0; way < BENCH_DRAINS; way++)
-		printf("%5u %7zu %-6s %8.1f %10.2f %8.1f %10.2f %7.2f %8zu\n",
-			cell->lanes, cell->live, bench_drain_names[way],
-			cell->median[way], 1e3 / cell->median[way],
-			cell->tenth[way], 1e3 / cell->tenth[way],
+		printf("%5u %7zu %5u %-6s %8.1f %10.2f %8.1f %10.2f %7.2f %8zu\n",
+			cell->lanes, cell->live, cell->mesh,
+			bench_drain_names[way], cell->median[way],
+			1e3 / cell->median[way], cell->tenth[way],
+			1e3 / cell->tenth[way],
 			cell->median[way] / cell->median[BENCH_DRAIN_COUNT],
 			cell->refills);
 	fflush(stdout);
@@ -284,8 +298,9 @@ static void json_cell(const struct cell *cell, bool last)
 {
 	unsigned way;
 
-	printf("    {\"lanes\": %u, \"live\": %zu, \"refills\": %zu",
-		cell->lanes, cell->live, cell->refills);
+	printf("    {\"lanes\": %u, \"live\": %zu, \"mesh\": %u, "
+	       "\"refills\": %zu",
+		cell->lanes, cell->live, cell->mesh, cell->refills);
 	for (way = 0; way < BENCH_DRAINS; way++)
 		printf(",\n      \"%s\": {\"median_ns\": %.2f, "
 		       "\"best_tenth_ns\": %.2f, \"events_per_s\": %.0f}",
@@ -310,28 +325,36 @@ static void json_print(const struct options *options, const struct cell *cells,
 	puts("  ]\n}");
 }
 
+/* All combinations: meshes first, then live objects, then lanes. */
+static struct cell cell_of(const struct options *options, size_t number)
+{
+	size_t live = number / options->meshes_len;
+
+	return (struct cell){
+		.lanes = (unsigned)options->lanes[live / options->lives_len],
+		.live = options->lives[live % options->lives_len],
+		.mesh = (unsigned)options->meshes[number % options->meshes_len],
+	};
+}
+
 int main(int argc, char **argv)
 {
-	struct cell cells[CHOICES_MAX * CHOICES_MAX];
+	struct cell cells[CHOICES_MAX * CHOICES_MAX * CHOICES_MAX];
 	struct options options;
-	size_t lanes, live, len = 0;
+	size_t cells_len, len;
 	int r = 0;
 
 	options_parse(argc, argv, &options);
 	bench_scratch_make("drain");
 	if (!options.json)
 		table_head();
-	for (lanes = 0; lanes < options.lanes_len && r == 0; lanes++)
-		for (live = 0; live < options.lives_len && r == 0; live++) {
-			cells[len] = (struct cell){
-				.lanes = (unsigned)options.lanes[lanes],
-				.live = options.lives[live],
-			};
-			r = cell_measure(&options, &cells[len]);
-			if (r == 0 && !options.json)
-				table_lines(&cells[len]);
-			len++;
-		}
+	cells_len = options.lanes_len * options.lives_len * options.meshes_len;
+	for (len = 0; len < cells_len && r == 0; len++) {
+		cells[len] = cell_of(&options, len);
+		r = cell_measure(&options, &cells[len]);
+		if (r == 0 && !options.json)
+			table_lines(&cells[len]);
+	}
 	bench_scratch_remove();
 	if (r < 0)
 		fprintf(stderr, "drain: %s\n", strerror(-r));

@@ -30,6 +30,9 @@ struct thread {
 	size_t programs_len;
 };
 
+static unsigned mesh_devices; /* 0: no mesh */
+static uint32_t mesh;
+
 struct filler {
 	struct thread threads[BENCH_REFILL_LANES_MAX];
 	unsigned lanes;
@@ -59,7 +62,7 @@ static enum ttmem_kind buffer_kind(uint64_t id)
 
 static uint32_t device_of(uint64_t id)
 {
-	return id / 20 % DEVICES;
+	return mesh_devices ? mesh : (uint32_t)(id / 20 % DEVICES);
 }
 
 static void buffer_make(struct thread *thread, uint64_t id)
@@ -188,12 +191,14 @@ static bool filler_start(struct filler *filler)
 
 static bool devices_open(void)
 {
+	unsigned i, len = mesh_devices ? mesh_devices : DEVICES;
+	uint32_t members[BENCH_REFILL_MESH_MAX];
 	struct ttmem_device_info info;
-	unsigned i;
 
 	if (ttmem_start(NULL) < 0)
 		return false;
-	for (i = 0; i < DEVICES; i++) {
+	for (i = 0; i < len; i++) {
+		members[i] = i;
 		ttmem_device_info_init(&info, i);
 		info.chip_id = 0x1000 + i;
 		info.cores = 64;
@@ -201,7 +206,9 @@ static bool devices_open(void)
 		info.l1_top = 1 << 20;
 		ttmem_device_open(&info);
 	}
-	return true;
+	if (mesh_devices)
+		mesh = ttmem_mesh_open(members, len);
+	return mesh != UINT32_MAX;
 }
 
 /* Tells its segment, then fills whenever a number comes, and says so. */
@@ -253,14 +260,16 @@ static bool read_whole(int fd, char *ret_bytes, size_t size)
 	return true;
 }
 
-int bench_refill_start(
-	unsigned lanes, size_t live, struct bench_refill *ret_refill)
+int bench_refill_start(unsigned lanes, size_t live, unsigned mesh_len,
+	struct bench_refill *ret_refill)
 {
 	struct bench_refill refill = { .pid = -1 };
 	int down[2], up[2];
 
-	if (lanes == 0 || lanes > BENCH_REFILL_LANES_MAX)
+	if (lanes == 0 || lanes > BENCH_REFILL_LANES_MAX ||
+		mesh_len > BENCH_REFILL_MESH_MAX)
 		return -EINVAL;
+	mesh_devices = mesh_len;
 	if (pipe2(down, O_CLOEXEC) < 0)
 		return -errno;
 	if (pipe2(up, O_CLOEXEC) < 0 || (refill.pid = fork()) < 0)

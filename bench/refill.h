@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #define BENCH_REFILL_LANES_MAX 64u
+#define BENCH_REFILL_MESH_MAX 64u
 #define BENCH_REFILL_PATH_SIZE 512u
 
 struct bench_refill {
@@ -22,11 +23,12 @@ struct bench_refill {
 };
 
 /*
- * Starts it, with so many live objects in all. Call it while there is one thread.
+ * Starts it, with so many live objects in all: on four devices by turns, or all of them
+ * on one mesh of `mesh` devices, up to 64; 0: none. Call it while there is one thread.
  * Returns 0 or a negative errno; end it with bench_refill_stop().
  */
-int bench_refill_start(
-	unsigned lanes, size_t live, struct bench_refill *ret_refill);
+int bench_refill_start(unsigned lanes, size_t live, unsigned mesh,
+	struct bench_refill *ret_refill);
 
 /* So many records into each lane. Returns 0 or -EPIPE. */
 int bench_refill_fill(struct bench_refill *refill, uint32_t records);

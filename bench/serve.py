@@ -17,7 +17,9 @@ import sys
 import tempfile
 import time
 
-MEASURES = ('visible', 'idle', 'attach', 'snapshot', 'publish', 'retired')
+MIB = 1 << 20
+MEASURES = ('visible', 'idle', 'memory', 'attach', 'mesh', 'snapshot',
+            'publish', 'retired')
 
 
 def number(text):
@@ -35,9 +37,13 @@ def options_parse():
     parser.add_argument('--rate', type=number, default=10000,
                         help='events per second (visible)')
     parser.add_argument('--idle-processes', type=number, default=500)
+    parser.add_argument('--memory-processes', type=number, default=1000,
+                        help='idle ones, with an event each (memory)')
+    parser.add_argument('--mesh-devices', type=number, default=32,
+                        help='(mesh)')
     parser.add_argument('--idle-threads', type=number, default=4)
     parser.add_argument('--objects', type=number, default=1000000,
-                        help='live ones (attach, snapshot)')
+                        help='live ones (attach, mesh, snapshot)')
     parser.add_argument('--processes', type=number, default=500,
                         help='(publish)')
     parser.add_argument('--devices', type=number, default=32,
@@ -159,27 +165,79 @@ def idle(options):
            f'{parts[0]:.2f}, worst {parts[-1]:.2f}')
 
 
-def attach(options):
+def private_bytes(pids):
+    """Of these processes together, what only one of them has."""
+    spent = 0
+    for pid in pids:
+        with open(f'/proc/{pid}/smaps_rollup', encoding='ascii') as file:
+            spent += sum(int(line.split()[1]) for line in file
+                         if line.startswith('Private_Dirty:'))
+    return spent * 1024
+
+
+def idle_private_bytes(options, *words):
+    """Of processes with one event each, and of their segments."""
+    with Place(options) as place:
+        place.load('--processes', options.memory_processes, '--pattern', 'hold',
+                   '--objects', 1, *words, ready=True)
+        load = place.loads[0].pid
+        with open(f'/proc/{load}/task/{load}/children',
+                  encoding='ascii') as file:
+            private = private_bytes(file.read().split())
+        segments = sum(os.stat(path).st_blocks * 512 for path in
+                       glob.glob(f'{place.base}/ttmem-*/p.*'))
+    return private, segments
+
+
+def memory(options):
+    untracked, _ = idle_private_bytes(options, '--untracked')
+    private, segments = idle_private_bytes(options)
+    yield ('memory of idle processes', (private - untracked + segments) / MIB,
+           'MiB', '<= 250',
+           f'{options.memory_processes} of one event: segments '
+           f'{segments / MIB:.0f}, private {(private - untracked) / MIB:.0f}')
+
+
+def objects_held(options, *words):
+    """Until they are published: ns, ns of the processor, bytes of memory for each
+    of them, of ttmemd and of its file."""
     with Place(options) as place:
         place.serve()
         place.until(0, 0)
         time.sleep(1)
         empty = place.memory()
     with Place(options) as place:
-        place.load('--pattern', 'hold', '--objects', options.objects,
+        place.load('--pattern', 'hold', '--objects', options.objects, *words,
                    ready=True)
         begin = place.serve()
         took = place.until(options.objects, 1) - begin
         cpu = place.cpu_ns()
         time.sleep(3)
-        private, aggregate = place.memory()
+        each = [(now - then) / options.objects
+                for now, then in zip(place.memory(), empty)]
+    return took, cpu, *each
+
+
+def attach(options):
+    took, cpu, private, aggregate = objects_held(options)
     yield ('objects attached and published', took / 1e9, 's', '<= 2',
            f'{options.objects} of one process, {cpu / 1e9:.2f} s of the '
            'processor')
-    yield ('memory per object', (private - empty[0] + aggregate - empty[1])
-           / options.objects, 'bytes', '<= 250',
-           f'private {(private - empty[0]) / options.objects:.0f}, aggregate '
-           f'{(aggregate - empty[1]) / options.objects:.0f}')
+    yield ('memory per object', private + aggregate, 'bytes', '<= 250',
+           f'private {private:.0f}, aggregate {aggregate:.0f}')
+
+
+def mesh(options):
+    single = sum(objects_held(options)[2:])
+    took, cpu, private, aggregate = objects_held(
+        options, '--devices', options.mesh_devices, '--mesh')
+    yield ('objects on a mesh published', took / 1e9, 's', '',
+           f'{options.objects} on {options.mesh_devices} devices each, '
+           f'{cpu / 1e9:.2f} s of the processor')
+    yield ('memory per object on a mesh', private + aggregate, 'bytes', '',
+           f'private {private:.0f}, aggregate {aggregate:.0f}')
+    yield ('to that of a single device', (private + aggregate) / single,
+           'times', '<= 2', f'there {single:.0f} bytes')
 
 
 def snapshot(options):

@@ -76,13 +76,98 @@ static void share_count(struct ttm_share *share, const struct ttm_item *item,
 	share->changed = true;
 }
 
+static void share_add(struct ttm_share *share, const struct ttm_share *sum)
+{
+	unsigned i;
+
+	for (i = 0; i < TTMEM_FIGURES; i++) {
+		share->live[i].bytes += sum->live[i].bytes;
+		share->live[i].objects += sum->live[i].objects;
+	}
+	for (i = 0; i < TTMEM_FIGURE_CB; i++)
+		share->requested[i] += sum->requested[i];
+	for (i = 0; i < 3; i++)
+		share->ring_bytes[i] += sum->ring_bytes[i];
+	share->l1_moved |= sum->l1_moved;
+	share->changed = true;
+}
+
+static void pending_settle(struct ttm_model *model, struct ttm_pending *pending)
+{
+	uint64_t left = pending->sum.changed ? pending->members : 0;
+
+	for (; left; left &= left - 1)
+		share_add(&model->shares[__builtin_ctzll(left)], &pending->sum);
+	memset(&pending->sum, 0, sizeof(pending->sum));
+}
+
+void ttm_model_tally(struct ttm_model *model)
+{
+	unsigned i;
+
+	for (i = 0; i < TTM_MODEL_PENDING; i++)
+		pending_settle(model, &model->pending[i]);
+}
+
+/*
+ * Takes over another place. Of the members, the one that was closed last decides which
+ * objects are in use on all of them; an epoch that cannot be leaves none.
+ */
+static void pending_begin(struct ttm_model *model, struct ttm_pending *pending,
+	uint32_t place, uint64_t members)
+{
+	uint32_t age;
+	uint64_t left;
+
+	pending_settle(model, pending);
+	pending->place = place;
+	pending->members = members;
+	pending->age_max = INT32_MAX;
+	for (left = members; left; left &= left - 1) {
+		age = (uint32_t)model->closes -
+			model->epochs[__builtin_ctzll(left)];
+		if (age > INT32_MAX)
+			pending->members = 0;
+		else if (age < pending->age_max)
+			pending->age_max = age;
+	}
+}
+
+/*
+ * The sum for an object that is in use on all its devices, for as long as closes and
+ * epochs stay as they are; NULL: count it on each of them.
+ */
+static struct ttm_share *pending_of(struct ttm_model *model,
+	const struct ttm_mirror *mirror, uint64_t members)
+{
+	uint32_t place = mirror->item.place;
+	struct ttm_pending
+		*pending = &model->pending[place % TTM_MODEL_PENDING];
+	uint16_t age = (uint16_t)((uint16_t)model->closes - mirror->item.stamp);
+
+	if (!(members & (members - 1)))
+		return NULL;
+	if (pending->place != place || pending->members != members)
+		pending_begin(model, pending, place, members);
+	if (!pending->members ||
+		(age > pending->age_max && !(mirror->state & TTM_MIRROR_AHEAD)))
+		return NULL;
+	return &pending->sum;
+}
+
 /* Counts the object on each of its devices. Returns whether it is in use on any. */
 static bool mirror_count(
 	struct ttm_model *model, const struct ttm_mirror *mirror, uint64_t sign)
 {
 	uint64_t left = ttm_model_members(model, mirror->item.place);
+	struct ttm_share *whole = pending_of(model, mirror, left);
 	bool in_use = false, orphaned;
 	unsigned device;
+
+	if (whole) {
+		share_count(whole, &mirror->item, false, sign);
+		return true;
+	}
 
 	for (; left; left &= left - 1) {
 		device = (unsigned)__builtin_ctzll(left);
@@ -184,6 +269,7 @@ static void tallies_clear(struct ttm_model *model)
 	unsigned device;
 	uint32_t place;
 
+	memset(model->pending, 0, sizeof(model->pending));
 	for (device = 0; device < TTM_MODEL_DEVICES; device++) {
 		share = &model->shares[device];
 		memset(share, 0, sizeof(*share));

@@ -136,6 +136,35 @@ bool ttm_histogram_record(struct hdr_histogram **histogram,
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value);
 
+#define TTM_VALUES_MAX 1024u
+#define TTM_VALUES_KINDS (2 * TTMEM_FIGURES)
+
+/*
+ * Values that several chips get: where they belong in a histogram is found once, and
+ * those that belong to one count are added together. Empty: all zero.
+ */
+struct ttm_values {
+	uint32_t len;
+	uint32_t at[TTM_VALUES_MAX]; /* 2 x figure + kind << 16 | index */
+	uint32_t times[TTM_VALUES_MAX];
+	uint64_t values[TTM_VALUES_MAX];    /* the first of them */
+	uint16_t found[2 * TTM_VALUES_MAX]; /* hash table: 1 + number, or 0 */
+	struct {
+		int64_t len;
+		int64_t min; /* without zeros */
+		int64_t max;
+	} kinds[TTM_VALUES_KINDS];
+};
+
+/* Returns false if there is no room: clear them first. */
+bool ttm_values_add(struct ttm_values *values, unsigned figure,
+	enum ttm_distribution_kind kind, uint64_t value);
+void ttm_values_clear(struct ttm_values *values);
+
+/* The same as ttm_chip_record() of each. */
+void ttm_chip_record_values(
+	struct ttm_chip *chip, const struct ttm_values *values);
+
 /* Those of `from` are those of `to`, and no longer its own. */
 void ttm_chip_inherit_distributions(
 	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from);

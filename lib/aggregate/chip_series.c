@@ -56,6 +56,106 @@ void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 		distribution->changed = true;
 }
 
+/*
+ * The index of a value in the counts, as hdr_record_value() finds it: 256 counts for the
+ * first 8 bits, 128 for each bit more.
+ */
+static uint32_t index_of(uint64_t value)
+{
+	uint32_t bits = 63u - (uint32_t)__builtin_clzll(value | 255);
+	uint32_t shift = bits - 7;
+
+	return (shift << 7) + (uint32_t)(value >> shift);
+}
+
+/* Returns the number of the value's entry, a new one if need be; len: there is no room. */
+static uint32_t entry_of(struct ttm_values *values, uint32_t at)
+{
+	uint32_t hash = (at * 0x9e3779b1u) >> 16, n;
+
+	for (;; hash++) {
+		hash %= 2 * TTM_VALUES_MAX;
+		n = values->found[hash];
+		if (!n || values->at[n - 1] == at)
+			break;
+	}
+	if (n)
+		return n - 1;
+	if (values->len == TTM_VALUES_MAX)
+		return TTM_VALUES_MAX;
+	values->at[values->len] = at;
+	values->times[values->len] = 0;
+	values->found[hash] = (uint16_t)++values->len;
+	return values->len - 1;
+}
+
+bool ttm_values_add(struct ttm_values *values, unsigned figure,
+	enum ttm_distribution_kind kind, uint64_t value)
+{
+	int64_t highest = highest_of(kind), known;
+	unsigned of = 2 * figure + kind;
+	uint32_t entry;
+
+	known = value < (uint64_t)highest ? (int64_t)value : highest;
+	entry = entry_of(values, of << 16 | index_of((uint64_t)known));
+	if (entry == TTM_VALUES_MAX)
+		return false;
+	if (!values->times[entry]++)
+		values->values[entry] = value;
+	if (known && (!values->kinds[of].min || known < values->kinds[of].min))
+		values->kinds[of].min = known;
+	if (known > values->kinds[of].max)
+		values->kinds[of].max = known;
+	values->kinds[of].len++;
+	return true;
+}
+
+void ttm_values_clear(struct ttm_values *values)
+{
+	if (values->len) {
+		memset(values->kinds, 0, sizeof(values->kinds));
+		memset(values->found, 0, sizeof(values->found));
+	}
+	values->len = 0;
+}
+
+/* The counts that the values belong to; NULL: there are none, or no memory. */
+static int64_t *counts_open(
+	struct ttm_chip *chip, const struct ttm_values *values, unsigned of)
+{
+	struct ttm_distribution
+		*distribution = &chip->distributions[of / 2][of % 2];
+	struct hdr_histogram *histogram;
+
+	if (!values->kinds[of].len ||
+		!histogram_make(&distribution->histogram,
+			(enum ttm_distribution_kind)(of % 2)))
+		return NULL;
+	histogram = distribution->histogram;
+	histogram->total_count += values->kinds[of].len;
+	if (values->kinds[of].min &&
+		values->kinds[of].min < histogram->min_value)
+		histogram->min_value = values->kinds[of].min;
+	if (values->kinds[of].max > histogram->max_value)
+		histogram->max_value = values->kinds[of].max;
+	distribution->changed = true;
+	return histogram->counts;
+}
+
+void ttm_chip_record_values(
+	struct ttm_chip *chip, const struct ttm_values *values)
+{
+	int64_t *counts[TTM_VALUES_KINDS];
+	uint32_t i;
+
+	for (i = 0; i < TTM_VALUES_KINDS; i++)
+		counts[i] = counts_open(chip, values, i);
+	for (i = 0; i < values->len; i++)
+		if (counts[values->at[i] >> 16])
+			counts[values->at[i] >> 16]
+			      [values->at[i] & 0xffff] += values->times[i];
+}
+
 static uint64_t unsigned_of(int64_t value)
 {
 	return value > 0 ? (uint64_t)value : 0;

@@ -201,8 +201,10 @@ static int record_take(struct ttm_process *process, uint32_t lane,
 		return ttm_source_fault(&process->source,
 			"lane %" PRIu32 " has a record of type %u", lane, type);
 	}
-	if (watcher && watcher->record)
+	if (watcher && watcher->record) {
+		ttm_model_tally(&process->model);
 		watcher->record(watcher->context, process, record, members);
+	}
 	return 0;
 }
 
@@ -597,6 +599,7 @@ int ttm_drain(struct ttm_process *process, uint64_t now_ns,
 		r = slots_scan_if_wanted(process, now_ns, stats);
 	if (!r && devices_are_wanted(process))
 		r = ttm_drain_devices(process);
+	ttm_model_tally(&process->model);
 	if (r)
 		return r;
 	if (most)
@@ -615,6 +618,7 @@ int ttm_drain_owed(struct ttm_process *process, uint64_t now_ns,
 	r = slots_scan_if_wanted(process, now_ns, stats);
 	if (!r && devices_are_wanted(process))
 		r = ttm_drain_devices(process);
+	ttm_model_tally(&process->model);
 	return r;
 }
 
@@ -637,6 +641,7 @@ int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
 		r = ttm_drain_devices(process);
 	if (!r && process->in_flight)
 		r = ttm_model_settle_twins(&process->model);
+	ttm_model_tally(&process->model);
 	if (r >= 0)
 		r = ttm_drain_counters(process);
 	process->scan_wanted = false;

@@ -34,45 +34,90 @@ static void value_add(struct ttm_chips *chips, struct ttm_part *part,
 			&part->unplaced, chips, figure, kind, value);
 }
 
-static void distribution_add(struct ttm_engine *engine,
-	struct ttm_process *process, unsigned entry,
-	const struct ttm_words *record)
+/* What a record tells a distribution. */
+static uint64_t value_of(struct ttm_process *process,
+	const struct ttm_words *record, enum ttm_distribution_kind *ret_kind)
 {
-	struct ttm_chips *chips = &engine->output.chips;
-	unsigned figure = TTM_W1_FIGURE(record->w[1]);
-	struct ttm_part *part;
 	uint64_t ticks;
 
-	if (!chip_of(engine, process, entry))
-		return;
-	part = process->parts[entry];
-	if (TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC) {
-		value_add(chips, part, figure, TTM_DISTRIBUTION_BYTES,
-			ttm_words_bytes(record));
-		return;
-	}
+	*ret_kind = TTM_DISTRIBUTION_BYTES;
+	if (TTM_W1_TYPE(record->w[1]) == TTM_RECORD_ALLOC)
+		return ttm_words_bytes(record);
+	*ret_kind = TTM_DISTRIBUTION_LIFETIME_NS;
 	/* The clock is not causal: an object may seem to end before it began. */
 	ticks = record->w[3] > record->w[6] ? record->w[3] - record->w[6] : 0;
-	value_add(chips, part, figure, TTM_DISTRIBUTION_LIFETIME_NS,
-		ttm_ticks_to_ns(&process->timescale, ticks));
+	return ttm_ticks_to_ns(&process->timescale, ticks);
+}
+
+/* Of a device that nobody told the chip of, each value is kept apart as well. */
+static void values_add(struct ttm_chips *chips, struct ttm_part *part,
+	const struct ttm_values *values)
+{
+	uint32_t i, times, of;
+
+	for (i = 0; i < values->len; i++) {
+		of = values->at[i] >> 16;
+		for (times = values->times[i]; times; times--)
+			value_add(chips, part, of / 2,
+				(enum ttm_distribution_kind)(of % 2),
+				values->values[i]);
+	}
+}
+
+/* Gives the values to each of the devices. */
+static void values_settle(struct ttm_engine *engine,
+	struct ttm_process *process, uint64_t members)
+{
+	struct ttm_values *values = &engine->values;
+	struct ttm_chip *chip;
+	unsigned entry;
+
+	for (; values->len && members; members &= members - 1) {
+		entry = (unsigned)__builtin_ctzll(members);
+		chip = chip_of(engine, process, entry);
+		if (!chip)
+			continue;
+		if (chip->total.identity == TTM_IDENTITY_LOGICAL)
+			values_add(&engine->output.chips, process->parts[entry],
+				values);
+		else
+			ttm_chip_record_values(chip, values);
+	}
+	ttm_values_clear(values);
 }
 
 /*
  * A distribution belongs to a device, so an object counts on each of its devices: its
  * bytes when it is allocated, its lifetime when it is freed, on those that it still has
- * then. A SHRINK counts nowhere: the object lives on.
+ * then. A SHRINK counts nowhere: the object lives on. *members: whose the values in
+ * engine->values are.
  */
 static void distributions_add(struct ttm_engine *engine,
-	struct ttm_process *process, const struct ttm_words *record)
+	struct ttm_process *process, const struct ttm_words *record,
+	uint64_t *members)
 {
-	uint64_t members = ttm_model_members(
+	uint64_t devices = ttm_model_members(
 		&process->model, TTM_W0_PLACE(record->w[0]));
+	unsigned figure = TTM_W1_FIGURE(record->w[1]), entry;
+	enum ttm_distribution_kind kind;
+	uint64_t value = value_of(process, record, &kind);
 
-	if (TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED)
+	if (!devices || (TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED))
 		return;
-	for (; members; members &= members - 1)
-		distribution_add(engine, process,
-			(unsigned)__builtin_ctzll(members), record);
+	if (!(devices & (devices - 1))) {
+		entry = (unsigned)__builtin_ctzll(devices);
+		if (chip_of(engine, process, entry))
+			value_add(&engine->output.chips, process->parts[entry],
+				figure, kind, value);
+		return;
+	}
+	if (*members != devices)
+		values_settle(engine, process, *members);
+	*members = devices;
+	if (ttm_values_add(&engine->values, figure, kind, value))
+		return;
+	values_settle(engine, process, devices);
+	ttm_values_add(&engine->values, figure, kind, value);
 }
 
 /* -- lines ------------------------------------------------------------------------ */
@@ -211,14 +256,17 @@ static void other_tell_of(struct ttm_engine *engine,
 void ttm_engine_records(void *context, struct ttm_process *process,
 	const struct ttm_words *records, uint32_t len)
 {
+	uint64_t members = 0;
 	unsigned type;
 	uint32_t i;
 
 	for (i = 0; i < len; i++) {
 		type = TTM_W1_TYPE(records[i].w[1]);
 		if (type == TTM_RECORD_ALLOC || type == TTM_RECORD_FREE)
-			distributions_add(context, process, &records[i]);
+			distributions_add(
+				context, process, &records[i], &members);
 	}
+	values_settle(context, process, members);
 }
 
 void ttm_engine_record(void *context, struct ttm_process *process,

@@ -16,6 +16,7 @@ struct ttm_engine {
 	struct ttm_output output;
 	struct ttm_drain_watcher watcher;
 	struct ttm_drain_stats stats;
+	struct ttm_values values; /* of records on several devices */
 	struct ttm_view_copy
 		previous; /* a predecessor's, while it is resumed */
 	struct ttm_let_go let_go;

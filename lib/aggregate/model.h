@@ -101,6 +101,19 @@ struct ttm_share {
 	uint64_t ring_bytes[3];              /* by kernel type; of live ones */
 };
 
+#define TTM_MODEL_PENDING 8u
+
+/*
+ * What objects on all devices of one place changed and no share has yet: an event then
+ * costs the same for one device and for many.
+ */
+struct ttm_pending {
+	uint64_t members; /* of the place; 0: nothing is here */
+	uint32_t place;
+	uint32_t age_max; /* of objects that none of the members orphans */
+	struct ttm_share sum;
+};
+
 struct ttm_model {
 	struct ttm_mirror **chunks;
 	uint32_t chunks_len;
@@ -116,7 +129,9 @@ struct ttm_model {
 	uint32_t places_len;
 	struct ttm_core_set *core_sets; /* by number; cores 0: not known yet */
 	uint32_t core_sets_len;
+	/* Complete after ttm_model_tally(). */
 	struct ttm_share shares[TTM_MODEL_DEVICES];
+	struct ttm_pending pending[TTM_MODEL_PENDING]; /* by place */
 };
 
 /* An empty one; nothing to free yet. */
@@ -220,10 +235,14 @@ TTM_HINT void ttm_model_prefetch_neighbours(
  * was news.
  *
  * An item that is newer than the closes that are known is not orphaned for now;
- * model->ahead says that ttm_apply_closes() has to decide.
+ * model->ahead says that ttm_apply_closes() has to decide. The shares may have it only
+ * after ttm_model_tally().
  */
 bool ttm_apply(struct ttm_model *model, uint32_t slot,
 	const struct ttm_item *item, bool scanned);
+
+/* Brings the shares up to date with all that was applied. */
+void ttm_model_tally(struct ttm_model *model);
 
 /*
  * Takes the number of closes and the epochs of all devices, which were read after all

@@ -177,42 +177,24 @@ static uint32_t set_publish(
 	return (uint32_t)n + 1;
 }
 
-/*
- * Starts the process early: the set of the first event belongs to the segment that this
- * event makes.
- */
-static TTM_COLD struct ttm_process *process_start(void)
-{
-	struct ttm_process *process;
-	struct ttm_hold hold;
-
-	ttm_hold(&hold);
-	process = ttm_process_start_lazily();
-	ttm_release(&hold);
-	return process;
-}
-
-TTM_SLOW bool ttm_core_set_get(uint32_t handle, uint32_t *ret_cores)
+TTM_SLOW uint32_t ttm_core_set_count(uint32_t handle)
 {
 	const struct ttm_core_set *sets = ttm_pointer_load(&sets_memory);
-	uint32_t n = handle & ~TTM_CORE_SET_BIT, id = 0;
-	struct ttm_process *process = ttm_process_now();
-	uint32_t cores;
+	uint32_t n = handle & ~TTM_CORE_SET_BIT;
 
 	if (!sets || n == 0 || n > TTM_CORE_SETS_MAX)
-		return false;
+		return 0;
 	/* pairs(core-set): acquire, with set_write */
-	cores = ttm_load32_acquire(&sets[n].cores);
-	if (!process)
-		process = process_start();
-	if (process)
-		id = ttm_load32(
-			&process->core_set_ids[n]); /* relaxed: a number */
-	if (process && id == 0) {
-		id = set_publish(process, &sets[n]);
-		/* Two threads may both publish the set; either id is right. */
-		ttm_store32(&process->core_set_ids[n], id);
-	}
-	*ret_cores = cores | id << 12;
-	return cores != 0;
+	return ttm_load32_acquire(&sets[n].cores);
+}
+
+TTM_COLD uint32_t ttm_core_set_publish(
+	struct ttm_process *process, uint32_t number)
+{
+	const struct ttm_core_set *sets = ttm_pointer_load(&sets_memory);
+	uint32_t id = set_publish(process, &sets[number]);
+
+	/* Two threads may both publish the set; either id is right. */
+	ttm_store32(&process->core_set_ids[number], id);
+	return id;
 }

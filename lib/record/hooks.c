@@ -61,7 +61,7 @@ static TTM_SLOW void remove_first(struct ttm_seat *seat, uint32_t device,
 		ttm_anomaly(&hook, reason, 0, figure, id);
 }
 
-static TTM_INLINE void insert(uint32_t device, const struct ttm_object *object)
+static TTM_INLINE void insert(uint32_t device, struct ttm_object *object)
 {
 	struct ttm_where where;
 	struct ttm_hook hook;
@@ -69,6 +69,7 @@ static TTM_INLINE void insert(uint32_t device, const struct ttm_object *object)
 	if (TTM_UNLIKELY(
 		    !ttm_hook_enter(&hook, TTM_ENTRY_STARTS, object->bytes)))
 		return;
+	object->cores = ttm_cores_in(hook.process, object->cores);
 	if (TTM_LIKELY(ttm_where_known(hook.process, device, &where)))
 		ttm_object_insert(&hook, &where, object);
 	else
@@ -96,7 +97,7 @@ static TTM_INLINE void object_remove(
 static TTM_SLOW void buffer_alloc(uint32_t device, uint32_t kind, uint64_t id,
 	uint64_t address, uint64_t size)
 {
-	const struct ttm_object object = {
+	struct ttm_object object = {
 		.figure = kind,
 		.id = id,
 		.address = address,

@@ -229,14 +229,33 @@ static bool supply_grow(struct ttm_process *process)
 	return false;
 }
 
+/*
+ * Adds the next extent after the last step of one: a hook that took that step too, would
+ * pay for both.
+ */
+static void extent_prepare(struct ttm_process *process)
+{
+	/* relaxed: only hints */
+	uint32_t ordinal = ttm_load32(&process->slots_open);
+
+	if (ttm_load32(&process->slots[ordinal].ready) == TTM_EXTENT_SIZE &&
+		ordinal + 1 < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT &&
+		!ttm_pointer_load(&process->links[ordinal + 1]) &&
+		!ttm_growth_is_blocked(process))
+		extent_add(process, ordinal + 1);
+}
+
 /* Adds a batch to the cache, which has room for it. */
 static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
 {
 	uint32_t at, len = lane->cache_len, end = len + TTM_BATCH_LEN;
+	bool grown = false;
 
-	while (!stack_pop(process, &at))
+	for (; !stack_pop(process, &at); grown = true)
 		if (!supply_grow(process))
 			return false;
+	if (!grown)
+		extent_prepare(process);
 	for (; at && len < end; len++) {
 		lane->cache[len] = at - 1;
 		lane->cache_at[len] = ttm_slot_at(process, at - 1);

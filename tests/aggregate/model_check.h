@@ -161,12 +161,13 @@ static inline void model_queue_check(const struct ttm_model *model)
 	free(seen);
 }
 
-static inline void model_check(const struct ttm_model *model)
+static inline void model_check(struct ttm_model *model)
 {
 	uint64_t objects = 0;
 	unsigned device, i;
 	uint32_t slot, place;
 
+	ttm_model_tally(model);
 	for (device = 0; device < TTM_MODEL_DEVICES; device++) {
 		const struct ttm_share *share = &model->shares[device];
 		struct ttm_share expected;

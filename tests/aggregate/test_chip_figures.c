@@ -331,6 +331,43 @@ static void test_values_out_of_range_count_as_its_ends(void)
 	within_a_percent(1ull << 50, row->max);
 }
 
+/* Values of each size, and those around each power of two. */
+static void test_values_together_count_as_one_by_one(void)
+{
+	static struct ttm_values values;
+	struct ttm_chip *one = get(1, 7, 0), *other = get(2, 8, 0);
+	struct ttm_distribution_row *row = malloc(sizeof(*row));
+	const struct ttm_distribution_row *found;
+	uint64_t random = 4242, value;
+	unsigned i, figure, kind;
+
+	TEST_ASSERT_NOT_NULL(row);
+	for (i = 0; i < 40000; i++) {
+		value = model_random(&random) >> (i & 63);
+		if (i % 3 == 0)
+			value = (1ull << (i / 3 & 63)) - 1 + i % 2;
+		figure = i / 7 % TTMEM_FIGURES;
+		ttm_chip_record(one, figure, i & 1, value);
+		while (!ttm_values_add(&values, figure, i & 1, value)) {
+			ttm_chip_record_values(other, &values);
+			ttm_values_clear(&values);
+		}
+	}
+	ttm_chip_record_values(other, &values);
+	ttm_values_clear(&values);
+	TEST_ASSERT_EQUAL_UINT32(0, values.len);
+	for (figure = 0; figure < TTMEM_FIGURES; figure++)
+		for (kind = 0; kind < 2; kind++) {
+			found = distribution(other, figure, kind);
+			*row = *distribution(one, figure, kind);
+			row->self = found->self;
+			row->device = other->row;
+			TEST_ASSERT_TRUE(row->total > 1000);
+			TEST_ASSERT_EQUAL_MEMORY(row, found, sizeof(*row));
+		}
+	free(row);
+}
+
 static void test_a_distribution_is_resumed_exactly(void)
 {
 	struct ttm_distribution_row *saved = malloc(2 * sizeof(*saved));
@@ -424,6 +461,7 @@ int main(void)
 	RUN_TEST(test_rates_are_of_the_last_second);
 	RUN_TEST(test_percentiles_are_within_a_percent);
 	RUN_TEST(test_values_out_of_range_count_as_its_ends);
+	RUN_TEST(test_values_together_count_as_one_by_one);
 	RUN_TEST(test_a_distribution_is_resumed_exactly);
 	RUN_TEST(test_what_is_taken_along_is_published_with_where_it_was);
 	RUN_TEST(test_a_distribution_that_cannot_be_is_not_resumed);

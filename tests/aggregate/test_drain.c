@@ -50,7 +50,7 @@ static uint64_t written(void)
 /* Whatever happened: nothing is counted twice, and nothing not at all. */
 static void balance(void)
 {
-	const struct ttm_process *process = drained.process;
+	struct ttm_process *process = drained.process;
 	uint64_t positions = 0, missed = 0;
 	uint32_t i;
 

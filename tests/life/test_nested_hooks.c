@@ -7,6 +7,7 @@
  */
 #include "life/life.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 
@@ -170,6 +171,107 @@ static void test_after_a_jump_out_of_a_hook_every_event_is_counted_as_lost(void)
 	counts_are(1, 0);
 }
 
+/*
+ * Leaves a hook at that point; false if it has no such point. Whether its own object is
+ * there depends on the point.
+ */
+static bool jump_run(unsigned at)
+{
+	struct segment *segment;
+	unsigned i;
+
+	test_tracking_start();
+	hook(1);
+	points = 0;
+	nest_at = at;
+	is_recording = true;
+	if (sigsetjmp(way_out, 1) == 0) {
+		hook(2);
+		is_recording = false;
+		return false;
+	}
+	hook(3);
+	hook(4);
+	segment = test_segment_read();
+	for (i = 0; i < SEGMENT_REASONS; i++)
+		TEST_ASSERT_EQUAL_UINT64(i == TTMEM_LOSS_NESTED ? 2 : 0,
+			segment->lost_events[i]);
+	TEST_ASSERT_EQUAL_UINT64(
+		2 * BYTES, segment->lost_bytes[TTMEM_LOSS_NESTED]);
+	segment_unref(&segment);
+	test_tracking_stop();
+	test_tracking_start();
+	hook(5);
+	counts_are(1, 0);
+	segment = test_segment_at_rest();
+	segment_unref(&segment);
+	test_tracking_stop();
+	return true;
+}
+
+static void test_the_same_wherever_the_hook_is_left(void)
+{
+	void (*const hooks[])(uint64_t id) = { alloc, cb, kernel };
+	unsigned i, at;
+
+	handle(on_signal_jump);
+	for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		hook = hooks[i];
+		for (at = 1; jump_run(at); at++)
+			;
+		TEST_ASSERT_TRUE(at > 5);
+		test_tracking_stop();
+	}
+}
+
+static void *jumper_main(void *argument)
+{
+	(void)argument;
+	hook(1);
+	points = 0;
+	nest_at = 3;
+	is_recording = true;
+	if (sigsetjmp(way_out, 1) == 0)
+		hook(2);
+	hook(3);
+	return NULL;
+}
+
+static void *successor_main(void *argument)
+{
+	(void)argument;
+	hook(4);
+	hook(5);
+	return NULL;
+}
+
+/* The thread that takes over the ring records everything. */
+static void test_a_ring_that_was_left_inside_a_hook_is_used_again(void)
+{
+	struct segment *segment;
+	pthread_t thread;
+	uint64_t id;
+
+	test_tracking_start();
+	handle(on_signal_jump);
+	hook = alloc;
+	TEST_ASSERT_EQUAL_INT(
+		0, pthread_create(&thread, NULL, jumper_main, NULL));
+	pthread_join(thread, NULL);
+	TEST_ASSERT_EQUAL_UINT64(1, test_losses(TTMEM_LOSS_NESTED));
+	TEST_ASSERT_EQUAL_INT(
+		0, pthread_create(&thread, NULL, successor_main, NULL));
+	pthread_join(thread, NULL);
+	segment = test_segment_read();
+	TEST_ASSERT_EQUAL_UINT64(1, segment->lanes_count);
+	for (id = 4; id <= 5; id++)
+		TEST_ASSERT_NOT_NULL(
+			segment_object(segment, 0, TTMEM_FIGURE_L1, id, 0));
+	TEST_ASSERT_NULL(segment_object(segment, 0, TTMEM_FIGURE_L1, 3, 0));
+	segment_unref(&segment);
+	TEST_ASSERT_EQUAL_UINT64(1, test_losses(TTMEM_LOSS_NESTED));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -178,5 +280,7 @@ int main(void)
 	RUN_TEST(test_the_same_for_kernels);
 	RUN_TEST(
 		test_after_a_jump_out_of_a_hook_every_event_is_counted_as_lost);
+	RUN_TEST(test_the_same_wherever_the_hook_is_left);
+	RUN_TEST(test_a_ring_that_was_left_inside_a_hook_is_used_again);
 	return UNITY_END();
 }

@@ -140,9 +140,27 @@ static void test_objects_take_their_slots(void)
 		64 * (OBJECTS - 4096) + 32 * KIB, allocated() - before);
 }
 
+/* An extent and the memory of its first slots are for two hooks to pay. */
+static void test_a_hook_allocates_memory_once(void)
+{
+	unsigned long long before, most = 0;
+	uint64_t i;
+
+	/* The ring has all its memory after a lap. */
+	for (i = 0; i < 4096; i++)
+		ttmem_alloc(0, TTMEM_DRAM, i, 0, 100);
+	for (; i < OBJECTS; i++) {
+		before = ranges;
+		ttmem_alloc(0, TTMEM_DRAM, i, 0, 100);
+		most = ranges - before > most ? ranges - before : most;
+	}
+	TEST_ASSERT_EQUAL_UINT64(1, most);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
+	RUN_TEST(test_a_hook_allocates_memory_once);
 	RUN_TEST(test_one_event_takes_little);
 	RUN_TEST(test_one_event_on_a_mesh_takes_little);
 	RUN_TEST(test_growth_comes_in_small_steps);

@@ -99,7 +99,7 @@ static void cb_free_all(void)
 	ttmem_cb_free_all(0);
 }
 
-/* Of the same program, in the same plan; and one that may get what that plan was. */
+/* Of the same program; and two of a program that comes after it. */
 static void neighbour_put(void)
 {
 	ttmem_cb_alloc(0, 1, 2, 0x3000, 20, 10, 0);
@@ -179,7 +179,7 @@ static void other_free(void)
 	ttmem_free(1, TTMEM_L1, 1);
 }
 
-static void groups_free(void)
+static void meshes_free(void)
 {
 	eight_free();
 	pair_free();
@@ -258,7 +258,7 @@ static const struct operation buffers[] = {
 	{ "reopen", device_reopen, 0, false, true },
 };
 
-static const struct operation groups[] = {
+static const struct operation meshes[] = {
 	{ "mesh alloc", pair_put, 2, false, false },
 	{ "mesh free", pair_free, 0, true, false },
 	{ "wide mesh alloc", eight_put, 8, false, false },
@@ -292,7 +292,7 @@ static const struct operation cbs[] = {
 	{ "close", device_close, 0, false, true },
 };
 
-static const struct operation plans[] = {
+static const struct operation programs[] = {
 	{ "cb alloc", cb_put, 0, false, false },
 	{ "cb free", cb_free, 0, true, false },
 	{ "neighbour alloc", neighbour_put, 0, false, false },
@@ -397,10 +397,10 @@ static void test_buffers_agree_wherever_another_thread_steps_in(void)
 static void test_meshes_agree_wherever_another_thread_steps_in(void)
 {
 	meshes_open();
-	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put,
-		groups_free);
-	pairs_run(groups, sizeof(groups) / sizeof(groups[0]), pair_put_around,
-		groups_free);
+	pairs_run(meshes, sizeof(meshes) / sizeof(meshes[0]), pair_put,
+		meshes_free);
+	pairs_run(meshes, sizeof(meshes) / sizeof(meshes[0]), pair_put_around,
+		meshes_free);
 }
 
 static void test_mesh_kernels_agree_wherever_another_thread_steps_in(void)
@@ -416,7 +416,7 @@ static void test_cbs_agree_wherever_another_thread_steps_in(void)
 }
 
 /* One CB, or two, on this thread, or on another one. */
-static void plan_make(void)
+static void program_make(void)
 {
 	static unsigned times;
 	pthread_t thread;
@@ -431,7 +431,7 @@ static void plan_make(void)
 }
 
 /* What is live is found: nothing stays when all programs end. */
-static void plans_unmake(void)
+static void programs_unmake(void)
 {
 	struct segment *segment;
 	char text[100];
@@ -444,10 +444,10 @@ static void plans_unmake(void)
 	segment_unref(&segment);
 }
 
-static void test_plans_agree_wherever_another_thread_steps_in(void)
+static void test_programs_agree_wherever_another_thread_steps_in(void)
 {
-	pairs_run(plans, sizeof(plans) / sizeof(plans[0]), plan_make,
-		plans_unmake);
+	pairs_run(programs, sizeof(programs) / sizeof(programs[0]),
+		program_make, programs_unmake);
 }
 
 static void kernel_put_alternating(void)
@@ -500,7 +500,7 @@ int main(void)
 	RUN_TEST(test_meshes_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_mesh_kernels_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_cbs_agree_wherever_another_thread_steps_in);
-	RUN_TEST(test_plans_agree_wherever_another_thread_steps_in);
+	RUN_TEST(test_programs_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_kernels_agree_wherever_another_thread_steps_in);
 	RUN_TEST(test_nothing_is_recorded_in_a_file_without_a_name);
 	return UNITY_END();

@@ -75,10 +75,11 @@ static void test_slots_do_not_grow_on_repetition(void)
 		for (i = 0; i < n; i++)
 			ttmem_free(0, TTMEM_L1, id_of(round * n + i));
 		segment = test_segment_at_rest();
-		if (!round) {
+		if (!round)
 			slots = segment->slots_used;
+		/* An extent may have been added ahead of its slots. */
+		if (round <= 1)
 			size = segment->size;
-		}
 		TEST_ASSERT_TRUE(segment->slots_used <= slots);
 		TEST_ASSERT_EQUAL_UINT64(size, segment->size);
 		segment_unref(&segment);

@@ -32,10 +32,10 @@ enum {
 	ID_STEP = 1000, /* between the ids of two threads */
 	HANDLES = DEVICES + 14,
 	CORE_SETS = 4,
-	STEPS = 700000,
+	STEPS = 1000000,
 	COMPARE_EACH = 20000,
 	ROUNDS = 100,
-	ROUND_STEPS = 750, /* of each thread */
+	ROUND_STEPS = 2500, /* of each thread */
 	FORKS = 20,
 };
 

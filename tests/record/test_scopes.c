@@ -206,6 +206,52 @@ static void test_32_levels_attribute_and_deeper_ones_to_the_32nd(void)
 		[TTMEM_ANOMALY_SCOPE_TOO_DEEP] = 3 });
 }
 
+static void test_a_push_returns_the_depth_before_it(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 40; i++)
+		TEST_ASSERT_EQUAL_UINT32(i, ttmem_scope_push("level", 0));
+	ttmem_scope_pop();
+	TEST_ASSERT_EQUAL_UINT32(39, ttmem_scope_push("level", 0));
+}
+
+/* As after an exception, whose scopes nobody ended. */
+static void test_pop_to_ends_all_scopes_above_a_depth(void)
+{
+	struct segment *segment;
+	uint32_t depth, i;
+
+	ttmem_scope_push("outer", 0);
+	depth = ttmem_scope_push("thrower", TTMEM_SCOPE_PERSISTENT);
+	TEST_ASSERT_EQUAL_UINT32(1, depth);
+	for (i = 0; i < 40; i++)
+		ttmem_scope_push("left behind", 0);
+	ttmem_scope_pop_to(depth);
+	ttmem_alloc(0, TTMEM_L1, 1, 0, 1);
+	/* There are no scopes above these depths: nothing happens. */
+	ttmem_scope_pop_to(depth);
+	ttmem_scope_pop_to(30);
+	ttmem_scope_pop_to(UINT32_MAX);
+	ttmem_alloc(0, TTMEM_L1, 2, 0, 1);
+	TEST_ASSERT_EQUAL_UINT32(1, ttmem_scope_push("inner", 0));
+	ttmem_alloc(0, TTMEM_L1, 3, 0, 1);
+	ttmem_scope_pop_to(0);
+	ttmem_alloc(0, TTMEM_L1, 4, 0, 1);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_EQUAL_STRING("outer", scope_of(segment, 1));
+	TEST_ASSERT_EQUAL_UINT(0, buffer(segment, 1)->flags);
+	TEST_ASSERT_EQUAL_STRING("outer", scope_of(segment, 2));
+	TEST_ASSERT_EQUAL_STRING("inner", scope_of(segment, 3));
+	TEST_ASSERT_EQUAL_UINT32(buffer(segment, 2)->scope,
+		segment_name_parent(segment, buffer(segment, 3)->scope));
+	TEST_ASSERT_EQUAL_UINT32(0, buffer(segment, 4)->scope);
+	segment_unref(&segment);
+	/* Ten levels too deep; no underflow. */
+	test_anomalies_are((uint64_t[TTMEM_ANOMALIES]){
+		[TTMEM_ANOMALY_SCOPE_TOO_DEEP] = 10 });
+}
+
 static void test_null_and_empty_names_are_balanced(void)
 {
 	struct segment *segment;
@@ -262,6 +308,8 @@ int main(void)
 	RUN_TEST(test_same_name_with_and_without_persistent_is_one_name);
 	RUN_TEST(test_long_name_is_cut_at_112_bytes);
 	RUN_TEST(test_32_levels_attribute_and_deeper_ones_to_the_32nd);
+	RUN_TEST(test_a_push_returns_the_depth_before_it);
+	RUN_TEST(test_pop_to_ends_all_scopes_above_a_depth);
 	RUN_TEST(test_null_and_empty_names_are_balanced);
 	RUN_TEST(test_names_run_out_at_65535);
 	return UNITY_END();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that plan, free and destroy CBs of the same programs, one call at a time in a
- * random order: after each, what is live is what a table says. Which plans there are, what
- * their entries say, and who frees what another one planned, all come along.
+ * Threads that allocate, free and destroy CBs of the same programs, one call at a time in
+ * a random order: after each call, what is live is what a table says. Threads also free
+ * and replace CBs that another thread allocated.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -17,14 +17,14 @@
 enum {
 	THREADS = 3,
 	PROGRAMS = 4,
-	CBS = 12, /* a plan and a half */
+	CBS = 12,
 	CALLS = 60000,
 	CALLS_PER_LOOK = 500,
 };
 
 enum verb {
-	PLAN,
-	UNPLAN,
+	ALLOC,
+	FREE,
 	DESTROY,
 	FREE_ALL,
 };
@@ -48,11 +48,11 @@ static uint64_t seed;
 static void call_run(void)
 {
 	switch (call.verb) {
-	case PLAN:
+	case ALLOC:
 		ttmem_cb_alloc(
 			0, call.program, call.cb, call.size, call.size, 1, 0);
 		break;
-	case UNPLAN:
+	case FREE:
 		ttmem_cb_free(0, call.program, call.cb);
 		break;
 	case DESTROY:
@@ -115,12 +115,12 @@ static uint64_t random_below(uint64_t limit)
 	return (seed >> 16) % limit;
 }
 
-/* Mostly planned, so that plans fill up, are emptied, and begin anew. */
+/* Mostly allocations, so that programs fill up, become empty, and fill up again. */
 static void call_choose(void)
 {
 	uint64_t n = random_below(1000);
 
-	call.verb = n < 600 ? PLAN : n < 950 ? UNPLAN : DESTROY;
+	call.verb = n < 600 ? ALLOC : n < 950 ? FREE : DESTROY;
 	if (n == 999)
 		call.verb = FREE_ALL;
 	call.program = random_below(PROGRAMS);
@@ -133,10 +133,10 @@ static void table_apply(void)
 	uint64_t *row = table[call.program];
 
 	switch (call.verb) {
-	case PLAN:
+	case ALLOC:
 		row[call.cb] = call.size;
 		break;
-	case UNPLAN:
+	case FREE:
 		unknown += row[call.cb] == 0;
 		row[call.cb] = 0;
 		break;

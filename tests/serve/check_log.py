@@ -24,7 +24,8 @@ def log_of(place, script, wanted):
         load.go()
 
     def attempt():
-        lines = [x for x in server.lines() if 'DEVICE_' not in x]
+        lines = [re.sub(r' by process .*', '', x) for x in server.lines()
+                 if 'DEVICE_' not in x]
         serve.expect('lines', lines, wanted)
     serve.wait_for('log', attempt)
 
@@ -90,6 +91,53 @@ def check_log_of_a_mesh(place):
               ' +0.250 MiB (total 0.250 MiB)' for d in range(4)] +
            ['[KERNEL_LOAD] Application kernel on device '
             f'{d}: +2.095 MiB (total 2.095 MiB)' for d in range(4)])
+
+
+def check_log_of_parts_of_a_mesh(place):
+    """Each line has the total of its own device; a part that is freed is a line for
+    each device that it leaves."""
+    log_of(place, '''
+        open 0 chip=1
+        open 1 chip=2
+        open 2 chip=3
+        mesh m 0,1,2
+        mesh n 1,2
+        sync
+        alloc 1 dram 1 0 1M
+        sync
+        alloc m dram 2 0x1000 2M
+        sync
+        free 0 dram 2
+        sync
+        alloc n dram 3 0x2000 4M
+        sync
+        free n dram 2
+        sync
+        kernel m 9 application 1M 1
+        sync
+        kernel n 9 application 1M 1
+        sync
+        unload 2 9
+        sync
+        destroy m 9
+        ''', ['[ALLOC] DRAM buffer on device 1: +1.000 MiB (total 1.000 MiB)',
+              '[ALLOC] DRAM buffer on device 0: +2.000 MiB (total 2.000 MiB)',
+              '[ALLOC] DRAM buffer on device 1: +2.000 MiB (total 3.000 MiB)',
+              '[ALLOC] DRAM buffer on device 2: +2.000 MiB (total 2.000 MiB)',
+              '[FREE] DRAM buffer on device 0: -2.000 MiB (total 0.000 MiB)',
+              '[ALLOC] DRAM buffer on device 1: +4.000 MiB (total 7.000 MiB)',
+              '[ALLOC] DRAM buffer on device 2: +4.000 MiB (total 6.000 MiB)',
+              '[FREE] DRAM buffer on device 1: -2.000 MiB (total 5.000 MiB)',
+              '[FREE] DRAM buffer on device 2: -2.000 MiB (total 4.000 MiB)',
+              *['[KERNEL_LOAD] Application kernel on device '
+                f'{d}: +1.000 MiB (total 1.000 MiB)' for d in range(3)],
+              '[DISPATCH] on device 1', '[DISPATCH] on device 2',
+              '[KERNEL_UNLOAD] Application kernel on device 2:'
+              ' -1.000 MiB (total 0.000 MiB)',
+              '[KERNEL_UNLOAD] Application kernel on device 0:'
+              ' -1.000 MiB (total 0.000 MiB)',
+              '[KERNEL_UNLOAD] Application kernel on device 1:'
+              ' -1.000 MiB (total 0.000 MiB)'])
 
 
 def check_log_of_buffers(place):

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread plans the CBs of a program that another one has a plan of, too, and that one
- * frees them, each while the next is on its way: it finds every one of them.
+ * One thread allocates the CBs of a program in which another thread has a CB, too. The
+ * other thread frees them, each while the next is on its way: it finds every one of them.
  */
 #include "stress/stress.h"
 
 #define PROGRAMS 400000u
 #define CBS 6u
-#define ITS_OWN 6u /* the CB of who frees */
+#define ITS_OWN 6u /* the CB of the thread that frees */
 
 enum {
-	PLAN_ITS_OWN = 8,
+	ALLOC_ITS_OWN = 8,
 	FREE_ITS_OWN = 9,
 	END = 10,
 };
@@ -28,7 +28,7 @@ void tearDown(void)
 	test_tracking_stop();
 }
 
-static void plan(uint64_t program, uint64_t cb)
+static void alloc(uint64_t program, uint64_t cb)
 {
 	ttmem_cb_alloc(0, program, cb, 0x1000, 10, 1, 0);
 }
@@ -39,14 +39,14 @@ static void tell(uint64_t program, uint64_t what)
 		sched_yield();
 }
 
-static void plan_all(void)
+static void alloc_all(void)
 {
 	uint64_t program, cb, programs = test_scale(PROGRAMS);
 
 	for (program = 0; program < programs; program++) {
-		tell(program + 1, PLAN_ITS_OWN);
+		tell(program + 1, ALLOC_ITS_OWN);
 		for (cb = 0; cb < CBS; cb++) {
-			plan(program, cb);
+			alloc(program, cb);
 			tell(program, cb);
 		}
 		if (program)
@@ -69,8 +69,8 @@ static void free_all(void)
 		what = message & 0xff;
 		if (what == END)
 			return;
-		if (what == PLAN_ITS_OWN)
-			plan(program, ITS_OWN);
+		if (what == ALLOC_ITS_OWN)
+			alloc(program, ITS_OWN);
 		else
 			ttmem_cb_free(0, program,
 				what == FREE_ITS_OWN ? ITS_OWN : what);
@@ -80,7 +80,7 @@ static void free_all(void)
 static void work(unsigned number)
 {
 	if (number == 0)
-		plan_all();
+		alloc_all();
 	else
 		free_all();
 }

@@ -72,7 +72,7 @@ struct thread {
 	uint64_t late_frees;
 	uint64_t closing_frees;
 	uint64_t racing_loads;
-	uint64_t racing_plans;
+	uint64_t shared_cbs;
 	uint64_t opens_and_closes;
 	uint64_t failures;
 } __attribute__((aligned(64)));
@@ -362,7 +362,7 @@ static void racing_step(struct thread *t)
 		t->racing_loads++;
 	} else {
 		ttmem_cb_alloc(RACING, program, dice % CBS, 0x8000, size, 2, 0);
-		t->racing_plans++;
+		t->shared_cbs++;
 	}
 }
 

@@ -2,7 +2,7 @@
 /*
  * Eight threads do everything at once: buffers that pass from thread to thread,
  * frees of one id from two sides, the same kernel loaded and the same CB
- * planned by several, programs destroyed, devices closed under the hands of
+ * allocated by several, programs destroyed, devices closed under the hands of
  * others. At rest the live set is the slots is allocated - freed, exactly, and
  * it is what the threads themselves remember.
  */
@@ -240,20 +240,20 @@ static void racing_is_exact(const struct segment *segment)
 	const struct segment_device
 		*entry = &segment->devices[segment_entry(segment, RACING)];
 	uint64_t loads = 0;
-	uint64_t plans = 0;
+	uint64_t shared = 0;
 	uint64_t dispatches = 0;
 	unsigned i;
 
 	for (i = 0; i < THREADS; i++) {
 		loads += threads[i].racing_loads;
-		plans += threads[i].racing_plans;
+		shared += threads[i].shared_cbs;
 		dispatches += threads[i].dispatches;
 	}
 	TEST_ASSERT_EQUAL_UINT64(loads,
 		entry->figures[TTMEM_FIGURE_KERNEL].alloc_objects +
 			entry->dispatches[0]);
 	TEST_ASSERT_EQUAL_UINT64(
-		plans, entry->figures[TTMEM_FIGURE_CB].alloc_objects);
+		shared, entry->figures[TTMEM_FIGURE_CB].alloc_objects);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(
 		PROGRAMS, entry->figures[TTMEM_FIGURE_KERNEL].slot_objects);
 	TEST_ASSERT_LESS_OR_EQUAL_UINT64(

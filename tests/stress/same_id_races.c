@@ -369,10 +369,10 @@ static void test_kernels_loaded_and_unloaded_by_eight_are_exact(void)
 
 /* -- circular buffers and programs ---------------------------------------- */
 
-static void cbs_planned(unsigned number)
+static void cbs_allocated(unsigned number)
 {
 	uint64_t seed = number;
-	uint64_t plans = 0;
+	uint64_t calls = 0;
 	uint64_t frees = 0;
 	uint64_t i;
 
@@ -384,23 +384,23 @@ static void cbs_planned(unsigned number)
 			/* Program 0: one size; others: a size per thread. */
 			ttmem_cb_alloc(DEVICE, program, cb, 0x10000,
 				1024 + (program ? 32 * number : 0), 8, 0);
-			plans++;
+			calls++;
 		} else {
 			ttmem_cb_free(DEVICE, program, cb);
 			frees++;
 		}
 	}
-	atomic_fetch_add(&alloc_calls, plans);
+	atomic_fetch_add(&alloc_calls, calls);
 	atomic_fetch_add(&free_calls, frees);
 }
 
-static void cbs_planned_with(unsigned count)
+static void cbs_allocated_with(unsigned count)
 {
 	struct segment *segment;
 	const struct segment_flow *flow;
 	uint64_t unknown;
 
-	run(count, 2000000, cbs_planned);
+	run(count, 2000000, cbs_allocated);
 	segment = stress_at_rest_after_races(0);
 	flow = flow_of(segment, TTMEM_FIGURE_CB);
 	unknown = segment->anomalies[TTMEM_ANOMALY_FREE_UNKNOWN];
@@ -412,14 +412,14 @@ static void cbs_planned_with(unsigned count)
 	segment_unref(&segment);
 }
 
-static void test_cbs_planned_by_two_at_once_are_exact(void)
+static void test_cbs_allocated_by_two_at_once_are_exact(void)
 {
-	cbs_planned_with(2);
+	cbs_allocated_with(2);
 }
 
-static void test_cbs_planned_by_eight_at_once_are_exact(void)
+static void test_cbs_allocated_by_eight_at_once_are_exact(void)
 {
-	cbs_planned_with(8);
+	cbs_allocated_with(8);
 }
 
 static void programs_destroyed(unsigned number)
@@ -494,8 +494,8 @@ int main(void)
 	RUN_TEST(test_a_kernel_loaded_by_eight_at_once_is_loaded_once);
 	RUN_TEST(test_kernels_loaded_and_unloaded_by_two_are_exact);
 	RUN_TEST(test_kernels_loaded_and_unloaded_by_eight_are_exact);
-	RUN_TEST(test_cbs_planned_by_two_at_once_are_exact);
-	RUN_TEST(test_cbs_planned_by_eight_at_once_are_exact);
+	RUN_TEST(test_cbs_allocated_by_two_at_once_are_exact);
+	RUN_TEST(test_cbs_allocated_by_eight_at_once_are_exact);
 	RUN_TEST(test_programs_destroyed_by_two_at_once_leave_nothing);
 	RUN_TEST(test_programs_destroyed_by_eight_at_once_leave_nothing);
 	test_dir_remove();
