@@ -6,10 +6,10 @@
 #include <stdio.h>
 
 #include "common/output.h"
-#include "grid.h"
+#include "ttmem-top/views/grid.h"
 #include "options.h"
-#include "source.h"
-#include "state.h"
+#include "ttmem-top/model/source.h"
+#include "ttmem-top/model/state.h"
 
 #define TOP_CONFIG_PATH_SIZE 4096u
 

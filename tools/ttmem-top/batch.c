@@ -12,8 +12,8 @@
 #include "app.h"
 #include "common/error.h"
 #include "common/number.h"
-#include "plain.h"
-#include "view.h"
+#include "ttmem-top/views/plain.h"
+#include "ttmem-top/views/view.h"
 
 #define SECOND_NS 1000000000ull
 #define COLS_USUAL 132

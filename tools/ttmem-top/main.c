@@ -12,7 +12,7 @@
 #include "common/device.h"
 #include "common/error.h"
 #include "common/line.h"
-#include "config.h"
+#include "ttmem-top/model/config.h"
 
 #define HISTORIES_NS 60000000000ull
 

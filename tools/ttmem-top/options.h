@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "state.h"
+#include "ttmem-top/model/state.h"
 
 struct top_options {
 	const char *dir;

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ttmem-dump/cell.h"
+#include "changes.h"
+#include "ttmem-dump/command.h"
+#include "common/error.h"
+#include "common/options.h"
+#include "ttmem-dump/options.h"
+#include "ttmem-dump/report/render.h"
+
+#define TOP_DEFAULT 20u
+#define KEY_SIZE 512u
+
+enum {
+	OPTION_BYTES = DUMP_OPTION_OWN,
+	OPTION_TOP,
+};
+
+static const struct option options_known[] = {
+	DUMP_OPTIONS_FILTER,
+	{ "bytes", no_argument, NULL, OPTION_BYTES },
+	{ "top", required_argument, NULL, OPTION_TOP },
+	DUMP_OPTIONS_END,
+};
+
+/* clang-format off */
+static const char help[] =
+	"usage: ttmem-dump diff [options] OLD.json NEW.json\n"
+	"\n"
+	"What came, went, grew and shrank between two files of report --format json;\n"
+	"of several lines, the last ones. - is stdin.\n"
+	"\n"
+	"  --bytes               exact numbers of bytes\n"
+	"  --top N               of each list, the largest changes (default: 20);\n"
+	"                        all for all\n"
+	DUMP_HELP_FILTER
+	DUMP_HELP_END;
+/* clang-format on */
+
+struct diff {
+	struct dump_filter filter;
+	bool exact;
+	size_t top;
+	const char *paths[2];
+	struct ttmem_snapshot *snapshots[2];
+	struct dump_selection selections[2];
+	size_t found;
+};
+
+/* -- who is who in both ---------------------------------------------------------------- */
+
+static void device_key(const struct ttmem_snapshot *snapshot, uint64_t index,
+	char ret_key[static DUMP_CELL_SIZE])
+{
+	const struct ttmem_device_row *d = ttmem_snapshot_device(
+		snapshot, index);
+
+	if (!d)
+		memcpy(ret_key, "-", 2);
+	else if (d->chip_id != TTMEM_UNKNOWN)
+		snprintf(ret_key, DUMP_CELL_SIZE, "asic:%llx",
+			(unsigned long long)d->chip_id);
+	else if (d->pci_address != TTMEM_UNKNOWN)
+		snprintf(ret_key, DUMP_CELL_SIZE, "pci:%llx",
+			(unsigned long long)d->pci_address);
+	else
+		snprintf(ret_key, DUMP_CELL_SIZE, "%llu",
+			(unsigned long long)d->logical);
+}
+
+static void process_key(const struct ttmem_snapshot *snapshot, uint64_t index,
+	char ret_key[static DUMP_CELL_SIZE])
+{
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		snapshot, index);
+	size_t i;
+
+	memcpy(ret_key, "-", 2);
+	for (i = 0; p && i < sizeof(p->uuid); i++)
+		snprintf(ret_key + 2 * i, 3, "%02x", p->uuid[i]);
+}
+
+/* One device by its own key, several by a hash of theirs. */
+static void place_key(const struct ttmem_snapshot *snapshot, uint64_t index,
+	char ret_key[static DUMP_CELL_SIZE])
+{
+	const struct ttmem_place_row *place = ttmem_snapshot_place(
+		snapshot, index);
+	uint64_t hash = 0xcbf29ce484222325ull;
+	const char *at;
+	size_t i;
+
+	device_key(snapshot, TTMEM_NONE, ret_key);
+	for (i = 0; place && i < place->devices_len; i++) {
+		device_key(snapshot, place->devices[i], ret_key);
+		for (at = ret_key; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+		hash = (hash ^ ',') * 0x100000001b3ull;
+	}
+	if (place && place->devices_len > 1)
+		snprintf(ret_key, DUMP_CELL_SIZE, "place:%llx",
+			(unsigned long long)hash);
+}
+
+/* -- collecting ----------------------------------------------------------------------------- */
+
+static int devices_collect(
+	struct diff *diff, enum dump_side side, struct dump_changes *changes)
+{
+	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
+	size_t len = ttmem_snapshot_devices_len(snapshot), i;
+	char device[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE], key[KEY_SIZE];
+	unsigned f;
+	int r = 0;
+
+	for (i = 0; i < len; i++) {
+		if (!dump_selection_has_device(&diff->selections[side], i))
+			continue;
+		device_key(snapshot, i, device);
+		dump_device_name(snapshot, i, name, sizeof(name));
+		for (f = 0; r == 0 && f < TTMEM_FIGURES; f++) {
+			const struct ttmem_sums *sums = &ttmem_snapshot_device(
+				snapshot, i)
+								 ->figures[f];
+			const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, f);
+			const char *const labels[DUMP_LABELS] = { name, kind };
+
+			if (!dump_filter_has_figure(&diff->filter, f))
+				continue;
+			snprintf(key, sizeof(key), "%s %s", device, kind);
+			r = dump_changes_add(changes, side, key, labels,
+				ttm_value_add(
+					sums->live_bytes, sums->orphaned_bytes),
+				ttm_value_add(sums->live_objects,
+					sums->orphaned_objects));
+		}
+	}
+	return r;
+}
+
+/* By process, how many objects it has on the selected devices. NULL: no memory. */
+static uint64_t *objects_count(const struct dump_selection *selection)
+{
+	const struct ttmem_snapshot *snapshot = selection->snapshot;
+	size_t processes = ttmem_snapshot_processes_len(snapshot), i;
+	uint64_t *counts = calloc(processes + 1, sizeof(*counts));
+	const struct ttmem_object_row *object;
+
+	for (i = 0; counts && i < ttmem_snapshot_objects_len(snapshot); i++) {
+		object = ttmem_snapshot_object(snapshot, i);
+		if (object->process < processes &&
+			dump_selection_has_object(selection, object))
+			counts[object->process]++;
+	}
+	return counts;
+}
+
+static int processes_collect(
+	struct diff *diff, enum dump_side side, struct dump_changes *changes)
+{
+	const struct dump_selection *selection = &diff->selections[side];
+	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
+	size_t len = ttmem_snapshot_processes_len(snapshot), i;
+	char name[DUMP_NAME_SIZE], key[DUMP_CELL_SIZE];
+	bool listed = ttmem_snapshot_info(snapshot)->objects_listed == 1;
+	uint64_t *counts = objects_count(selection);
+	const struct ttmem_sums *sums;
+	unsigned f;
+	int r = counts ? 0 : -ENOMEM;
+
+	for (i = 0; r == 0 && i < len; i++) {
+		const char *const labels[DUMP_LABELS] = { name };
+		uint64_t bytes = 0, objects = 0;
+
+		if (!dump_selection_has_process(selection, i))
+			continue;
+		for (f = 0; f < TTMEM_FIGURES; f++) {
+			if (!dump_filter_has_figure(&diff->filter, f))
+				continue;
+			sums = dump_selection_sums(selection, i, f);
+			bytes += sums->live_bytes + sums->orphaned_bytes;
+			objects += sums->live_objects + sums->orphaned_objects;
+		}
+		if (!objects &&
+			dump_process_is_retired(
+				ttmem_snapshot_process(snapshot, i)))
+			continue; /* it is remembered, but gone */
+		process_key(snapshot, i, key);
+		dump_process_name(snapshot, i, name);
+		/* Sums count an object on each of its devices. */
+		r = dump_changes_add(changes, side, key, labels, bytes,
+			listed ? counts[i] : objects);
+	}
+	free(counts);
+	return r;
+}
+
+static int objects_collect(
+	struct diff *diff, enum dump_side side, struct dump_changes *changes)
+{
+	const struct ttmem_snapshot *snapshot = diff->snapshots[side];
+	char device[DUMP_CELL_SIZE], process[DUMP_CELL_SIZE], key[KEY_SIZE];
+	char devices[DUMP_LABEL_SIZE], process_name[DUMP_NAME_SIZE];
+	struct dump_groups groups = { NULL, 0, 0, 0 };
+	size_t i;
+	int r = dump_groups_make(&diff->selections[side],
+		DUMP_KEY_DEVICE | DUMP_KEY_PROCESS | DUMP_KEY_KIND |
+			DUMP_KEY_SCOPE | DUMP_KEY_WHOLE,
+		NULL, NULL, &groups);
+
+	for (i = 0; r == 0 && i < groups.len; i++) {
+		const struct dump_group *g = &groups.groups[i];
+		const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, g->figure);
+		const char *const labels[DUMP_LABELS] = { devices, process_name,
+			kind, g->scope };
+
+		place_key(snapshot, g->place, device);
+		process_key(snapshot, g->process, process);
+		dump_place_text(snapshot, g->place, g->place, devices);
+		dump_process_name(snapshot, g->process, process_name);
+		snprintf(key, sizeof(key), "%s %s %s%s%s", device, process,
+			kind ? kind : "-", g->scope ? " " : "",
+			g->scope ? g->scope : "");
+		r = dump_changes_add(
+			changes, side, key, labels, g->bytes, g->objects);
+	}
+	dump_groups_free(&groups);
+	return r;
+}
+
+/* -- telling ------------------------------------------------------------------------------------ */
+
+static void signed_add(const struct diff *diff, struct dump_table *table,
+	uint64_t old, uint64_t new)
+{
+	char cell[DUMP_CELL_SIZE], text[DUMP_CELL_SIZE + 1];
+
+	dump_bytes(old < new ? new - old : old - new, diff->exact, cell);
+	snprintf(text, sizeof(text), "%s%s",
+		old < new         ? "+" :
+			old > new ? "-" :
+				    "",
+		cell);
+	dump_table_add_plain(table, text);
+}
+
+static void change_add(const struct diff *diff, size_t labels,
+	const struct dump_change *change, struct dump_table *table)
+{
+	const struct dump_amount *old = &change->side[DUMP_OLD];
+	const struct dump_amount *new = &change->side[DUMP_NEW];
+	char cell[DUMP_CELL_SIZE];
+	size_t i;
+
+	dump_table_add_plain(table,
+		!old->there                     ? "came" :
+			!new->there             ? "went" :
+			new->bytes > old->bytes ? "grew" :
+			new->bytes < old->bytes ? "shrank" :
+						  "changed");
+	signed_add(diff, table, old->bytes, new->bytes);
+	dump_table_add_plain(table,
+		old->there ? dump_bytes(old->bytes, diff->exact, cell) : "-");
+	dump_table_add_plain(table,
+		new->there ? dump_bytes(new->bytes, diff->exact, cell) : "-");
+	snprintf(cell, sizeof(cell), "%+lld",
+		(long long)(new->objects - old->objects));
+	dump_table_add_plain(table, cell);
+	for (i = 0; i < labels; i++)
+		dump_table_add(table, change->labels[i]);
+}
+
+static int changes_print(struct diff *diff, const char *title,
+	const char *const *labels, const struct dump_changes *changes)
+{
+	static const char *const titles[] = { "", "CHANGE", "OLD", "NEW",
+		"OBJECTS" };
+	struct dump_table table;
+	size_t i, len;
+
+	if (changes->len == 0)
+		return 0;
+	diff->found += changes->len;
+	memset(&table, 0, sizeof(table));
+	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		dump_table_column(&table, titles[i], i > 0);
+	for (len = 0; len < DUMP_LABELS && labels[len]; len++)
+		dump_table_column(&table, labels[len], false);
+	printf("\n%s: %zu\n", title, changes->len);
+	for (i = 0; i < changes->len && i < diff->top; i++)
+		change_add(diff, len, &changes->changes[i], &table);
+	return dump_table_print(&table, stdout, 2);
+}
+
+typedef int diff_collect(
+	struct diff *diff, enum dump_side side, struct dump_changes *changes);
+
+static int part_print(struct diff *diff, const char *title,
+	const char *const *labels, diff_collect *collect)
+{
+	struct dump_changes changes;
+	int r;
+
+	memset(&changes, 0, sizeof(changes));
+	r = collect(diff, DUMP_OLD, &changes);
+	if (r == 0)
+		r = collect(diff, DUMP_NEW, &changes);
+	if (r == 0) {
+		dump_changes_join(&changes);
+		r = changes_print(diff, title, labels, &changes);
+	}
+	dump_changes_free(&changes);
+	return r;
+}
+
+static int diff_print(struct diff *diff)
+{
+	static const char *const by_device[DUMP_LABELS] = { "DEVICE", "KIND" };
+	static const char *const by_process[DUMP_LABELS] = { "PROCESS" };
+	static const char *const by_all[DUMP_LABELS] = { "DEVICES", "PROCESS",
+		"KIND", "SCOPE" };
+	const struct ttmem_info_row *old = ttmem_snapshot_info(
+		diff->snapshots[DUMP_OLD]);
+	const struct ttmem_info_row *new = ttmem_snapshot_info(
+		diff->snapshots[DUMP_NEW]);
+	char from[DUMP_CELL_SIZE], to[DUMP_CELL_SIZE];
+	int r;
+
+	printf("from %s to %s\n", dump_time(old->realtime_ns, from),
+		dump_time(new->realtime_ns, to));
+	r = part_print(diff, "Devices", by_device, devices_collect);
+	if (r == 0)
+		r = part_print(
+			diff, "Processes", by_process, processes_collect);
+	if (old->objects_listed != 1 || new->objects_listed != 1)
+		puts("\nObjects: not in both snapshots");
+	else if (r == 0)
+		r = part_print(diff, "Objects", by_all, objects_collect);
+	if (r == 0 && !diff->found)
+		puts("no change");
+	return r;
+}
+
+/* -- the command ---------------------------------------------------------------------------------- */
+
+static void options_parse(int argc, char **argv, struct diff *diff)
+{
+	struct dump_where where = { NULL, NULL, false };
+	int option;
+
+	memset(diff, 0, sizeof(*diff));
+	diff->top = TOP_DEFAULT;
+	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
+		-1) {
+		if (dump_option_take(option, help, &where, &diff->filter))
+			continue;
+		if (option == OPTION_BYTES)
+			diff->exact = true;
+		else
+			diff->top = strcmp(optarg, "all") == 0 ?
+				SIZE_MAX :
+				dump_option_number(
+					"top", optarg, 0, UINT32_MAX);
+	}
+	if (argc - optind != 2)
+		ttm_error_usage("two files are wanted: OLD.json NEW.json");
+	diff->paths[DUMP_OLD] = argv[optind];
+	diff->paths[DUMP_NEW] = argv[optind + 1];
+}
+
+static int side_read(struct diff *diff, enum dump_side side)
+{
+	int status = dump_file_read(diff->paths[side], &diff->snapshots[side]);
+
+	if (status)
+		return status;
+	if (dump_selection_make(diff->snapshots[side], &diff->filter,
+		    &diff->selections[side]) == 0)
+		return 0;
+	ttm_error("%s", strerror(ENOMEM));
+	return TTM_EXIT_FAILURE;
+}
+
+int dump_diff_main(int argc, char **argv)
+{
+	struct diff diff;
+	unsigned side;
+	int status, r;
+
+	options_parse(argc, argv, &diff);
+	status = side_read(&diff, DUMP_OLD);
+	if (status == 0)
+		status = side_read(&diff, DUMP_NEW);
+	if (status == 0) {
+		r = diff_print(&diff);
+		if (r == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+			r = -EIO;
+		if (r < 0) {
+			ttm_error("%s", strerror(-r));
+			status = TTM_EXIT_FAILURE;
+		}
+	}
+	for (side = 0; side < 2; side++) {
+		dump_selection_free(&diff.selections[side]);
+		ttmem_snapshot_free(&diff.snapshots[side]);
+	}
+	return status;
+}

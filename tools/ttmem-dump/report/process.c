@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> publish -> read -> [render] */
+/* A process as people know it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ttmem-dump/cell.h"
+#include "common/process.h"
+#include "common/text.h"
+#include "render.h"
+
+#define DEVICES_LISTED 64u
+
+const char *dump_process_name(const struct ttmem_snapshot *snapshot,
+	uint64_t index, char buffer[static DUMP_NAME_SIZE])
+{
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		snapshot, index);
+	char comm[DUMP_CELL_SIZE], pid[DUMP_CELL_SIZE];
+
+	if (!p)
+		return memcpy(buffer, "-", 2);
+	ttm_text_escape(p->comm ? p->comm : "?", comm, sizeof(comm));
+	snprintf(buffer, DUMP_NAME_SIZE, "%s[%.20s]", comm,
+		ttm_count_text(p->pid, pid));
+	return buffer;
+}
+
+bool dump_process_is_retired(const struct ttmem_process_row *process)
+{
+	return process->state == TTMEM_PROCESS_EXITED ||
+		process->state == TTMEM_PROCESS_DIED;
+}
+
+const char *dump_container(
+	const char *cgroup, char buffer[static DUMP_NAME_SIZE])
+{
+	return ttm_container_text(cgroup, buffer, DUMP_NAME_SIZE);
+}
+
+const char *dump_command_line(const struct ttmem_process_row *process,
+	char *buffer, size_t buffer_size)
+{
+	return ttm_command_text(process->cmdline, process->cmdline_len,
+		process->comm, buffer, buffer_size);
+}
+
+const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
+	uint64_t process, char buffer[static DUMP_NAME_SIZE])
+{
+	size_t len = ttmem_snapshot_shares_len(snapshot), length = 0, i, n = 0,
+	       k;
+	uint64_t listed[DEVICES_LISTED];
+	char name[DUMP_CELL_SIZE];
+
+	for (i = 0; i < len; i++) {
+		const struct ttmem_share_row *share = ttmem_snapshot_share(
+			snapshot, i);
+
+		if (share->process != process)
+			continue;
+		for (k = 0; k < n && listed[k] != share->device; k++)
+			;
+		if (k < n)
+			continue; /* under another number already */
+		dump_device_name(snapshot, share->device, name, sizeof(name));
+		if (n == DEVICES_LISTED ||
+			length + strlen(name) + 5 >= DUMP_NAME_SIZE) {
+			memcpy(buffer + length, ",...", 5);
+			return buffer;
+		}
+		listed[n++] = share->device;
+		length += (size_t)snprintf(buffer + length,
+			DUMP_NAME_SIZE - length, "%s%s", length ? "," : "",
+			name);
+	}
+	if (length == 0)
+		memcpy(buffer, "-", 2);
+	return buffer;
+}
