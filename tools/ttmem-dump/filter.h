@@ -10,6 +10,7 @@
 #include <ttmem/reader.h>
 
 #include "common/device.h"
+#include "common/options.h"
 #include "part.h"
 
 #define DUMP_FIGURES_ALL ((1u << TTMEM_FIGURES) - 1)
@@ -28,21 +29,27 @@ struct dump_filter {
 	uint32_t figures; /* 1 << enum ttmem_figure; 0: all */
 };
 
-/*
- * Adds what the value of an option says. Ends the program with TTM_EXIT_USAGE for
- * a wrong one; `option` is its name, for that.
- */
-void dump_filter_add_devices(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_pids(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_scope(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_kinds(
-	struct dump_filter *filter, const char *option, const char *value);
+/* Values of options, for tables: a filter, of --kind a set of figures. */
+ttm_option_take dump_filter_add_devices;
+ttm_option_take dump_filter_add_kinds;
+ttm_option_take dump_filter_add_pids;
+ttm_option_take dump_filter_add_scope;
 
-/* "dram,cb": a set of figures, as above. */
-uint32_t dump_kinds_parse(const char *option, const char *value);
+/* clang-format off */
+#define DUMP_OPTIONS_FILTER \
+	TTM_OPTION_CALLS(dump_filter_add_devices, filter, "device", "SEL,..", \
+		.help = "0, 2-3, logical:0, ..HEX, asic:HEX or pci:BDF"), \
+	TTM_OPTION_CALLS(dump_filter_add_pids, filter, "pid", "P,..", .help = ""), \
+	TTM_OPTION_CALLS(dump_filter_add_kinds, filter.figures, "kind", "K,..", \
+		.help = "dram, l1, l1_small, trace, system_memory, cb,\n" \
+			"kernel_application, kernel_fabric, kernel_dispatch,\n" \
+			"or kernel for the three"), \
+	TTM_OPTION_CALLS(dump_filter_add_scope, filter, "scope", "PATTERN", \
+		.help = "objects of scopes like 'ttnn.*'; may be repeated")
+/* clang-format on */
+
+/* The figures of a kind, "kernel" for three; 0: unknown. */
+uint32_t dump_kind_find(const char *name);
 
 /* Whether anything is left out. */
 bool dump_filter_is_set(const struct dump_filter *filter);

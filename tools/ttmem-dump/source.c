@@ -23,6 +23,13 @@ struct dump_source {
 
 /* -- opening ------------------------------------------------------------------ */
 
+void dump_where_check(const struct dump_where *where)
+{
+	if (where->from && (where->dir || where->system))
+		ttm_error_usage("--from reads a file: neither --dir nor "
+				"--system goes with it");
+}
+
 int dump_source_open(
 	const struct dump_where *where, struct dump_source **ret_source)
 {

@@ -25,8 +25,8 @@ static int cols_of(const struct top_app *app)
 	struct winsize size;
 	uint64_t cols;
 
-	if (app->options.cols)
-		return app->options.cols;
+	if (app->options.size.cols)
+		return app->options.size.cols;
 	memset(&size, 0, sizeof(size));
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
 		return size.ws_col;
@@ -42,8 +42,9 @@ static int view_print(struct top_app *app)
 	int r;
 
 	grid->ascii = !app->utf8 || app->state.settings.ascii;
-	if (app->options.rows) {
-		r = top_grid_size(grid, app->options.rows, app->options.cols);
+	if (app->options.size.rows) {
+		r = top_grid_size(
+			grid, app->options.size.rows, app->options.size.cols);
 		if (r == 0)
 			top_view_paint(&app->model, &app->state, 0, grid);
 	} else {
@@ -58,7 +59,7 @@ static int frame_print(struct top_app *app)
 {
 	int r;
 
-	if (app->options.view_given || app->options.rows)
+	if (app->options.view < TOP_VIEWS || app->options.size.rows)
 		return view_print(app);
 	app->state.view = TOP_VIEW_DEVICES;
 	r = view_print(app);

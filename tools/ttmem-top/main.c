@@ -150,7 +150,7 @@ static void state_begin(struct top_app *app)
 	top_state_begin(state);
 	config_read(app);
 	app->settings_read = state->settings;
-	if (options->view_given)
+	if (options->view < TOP_VIEWS)
 		state->view = options->view;
 	if (options->sort < TOP_COLUMNS)
 		state->sort = options->sort;

@@ -8,6 +8,10 @@
 
 #include "ttmem-top/model/state.h"
 
+struct top_size {
+	int rows, cols;
+};
+
 struct top_options {
 	const char *dir;
 	bool system;
@@ -23,13 +27,12 @@ struct top_options {
 	bool ascii;
 	bool no_colour;
 	bool vi;
-	bool view_given;
-	enum top_view view;
-	size_t sort; /* TOP_COLUMNS: not given */
+	enum top_view view; /* TOP_VIEWS: not given */
+	size_t sort;        /* TOP_COLUMNS: not given */
 	unsigned window;
-	uint64_t count;    /* frames; 0: no end */
-	uint64_t delay_ns; /* 0: not given */
-	int rows, cols;    /* 0: as it comes */
+	uint64_t count;       /* frames; 0: no end */
+	uint64_t delay_ns;    /* 0: not given */
+	struct top_size size; /* 0: as it comes */
 };
 
 /* Ends the program for --help, --version and wrong use. */

@@ -7,10 +7,6 @@
 
 #include "shm/aggregate.h"
 
-#define STATUS_GOOD 0
-#define STATUS_FAILURE 1
-#define STATUS_USAGE 2
-
 struct options {
 	const char *dir;        /* NULL: $TTMEM_DIR, /run/ttmem, /dev/shm */
 	const char *sysfs_root; /* NULL: $TTMEM_SYSFS_ROOT, /sys */
@@ -25,14 +21,7 @@ struct options {
 	bool verbose;
 };
 
-/*
- * Returns true, or false with the status to end with: after --help and --version,
- * which it prints, and after a wrong use, which it explains on stderr.
- */
-bool options_parse(
-	int argc, char **argv, struct options *ret_options, int *ret_status);
-
-/* "64", "64K", "1G": K, M, G, T are powers of 1024. False: none, or too large. */
-bool size_parse(const char *text, uint64_t *ret_bytes);
+/* Ends the program after --help and --version, and for a wrong use. */
+void options_parse(int argc, char **argv, struct options *ret_options);
 
 #endif

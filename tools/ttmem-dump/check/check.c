@@ -107,7 +107,7 @@ static int file_write(const struct check_verdict *verdict, const char *path,
 
 static void report_write(const struct check_verdict *verdict, FILE *file)
 {
-	if (verdict->options->json) {
+	if (verdict->options->format == DUMP_JSON) {
 		check_write_json(verdict, file);
 		return;
 	}
@@ -152,8 +152,10 @@ static int files_write(struct check_verdict *verdict)
 /* What is read by a program, or is in a file, is not mixed with the rest. */
 static FILE *aside(const struct check_options *options)
 {
-	return options->json || options->output || options->generate ? stderr :
-								       stdout;
+	return options->format == DUMP_JSON || options->output ||
+			options->generate ?
+		stderr :
+		stdout;
 }
 
 int check_deliver(struct check_verdict *verdict)
@@ -167,14 +169,15 @@ int check_deliver(struct check_verdict *verdict)
 	}
 	status = ttm_exit_join(
 		status, file_write(verdict, options->output, report_write));
-	if (options->json || options->output)
+	if (options->format == DUMP_JSON || options->output)
 		fprintf(stderr, "%s\n", verdict->summary);
 	return ttm_exit_join(status, verdict->status);
 }
 
 void check_not_checked(const struct check_options *options, const char *why)
 {
-	fprintf(options->json || options->output ? stderr : stdout,
+	fprintf(options->format == DUMP_JSON || options->output ? stderr :
+								  stdout,
 		"SUMMARY: ttmem: not checked: %s\n", why);
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "ttmem-dump/filter.h"
+#include "ttmem-dump/out.h"
 #include "ttmem-dump/report/group.h"
 #include "ttmem-dump/source.h"
 #include "suppress.h"
@@ -55,12 +56,15 @@ struct check_options {
 	bool update;
 	bool ack;
 	bool github;
-	bool json;
+	enum dump_format format; /* text or JSON */
 	bool exact;
 };
 
-/* Options of `check`; of `run` if `is_run`, up to the command. */
-void check_options_parse(
+/*
+ * Options of `check`; of `run` if `is_run`, up to the command. Returns the place of the
+ * first argument behind them.
+ */
+int check_options_parse(
 	int argc, char **argv, bool is_run, struct check_options *ret_options);
 
 struct check_baseline;

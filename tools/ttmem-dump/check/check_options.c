@@ -6,162 +6,113 @@
 #include "check.h"
 #include "common/error.h"
 #include "common/number.h"
-#include "common/options.h"
-#include "ttmem-dump/options.h"
+#include "ttmem-dump/clock.h"
 
-#define SETTLE_MAX_S 86400.0
 #define BUFFERS                                                                \
 	(1u << TTMEM_FIGURE_DRAM | 1u << TTMEM_FIGURE_L1 |                     \
 		1u << TTMEM_FIGURE_SYSTEM_MEMORY |                             \
 		1u << TTMEM_FIGURE_L1_SMALL | 1u << TTMEM_FIGURE_TRACE)
 
-enum {
-	OPTION_ACK = DUMP_OPTION_OWN,
-	OPTION_ALL_KINDS,
-	OPTION_ALL_USERS,
-	OPTION_BASELINE,
-	OPTION_BYTES,
-	OPTION_ERRORS_FOR,
-	OPTION_FORMAT,
-	OPTION_GEN_SUPPRESSIONS,
-	OPTION_GITHUB,
-	OPTION_IGNORE_KIND,
-	OPTION_JUNIT,
-	OPTION_MAX,
-	OPTION_MAX_PEAK,
-	OPTION_SETTLE,
-	OPTION_SINCE,
-	OPTION_STRICT,
-	OPTION_SUPPRESSIONS,
-	OPTION_TTMEMD,
-	OPTION_UPDATE_BASELINE,
-	OPTION_USER,
-	OPTION_WAIT_PID,
-};
+#define OPTIONS struct check_options
+
+static ttm_option_take limit_add, suppressions_add, user_parse;
 
 /* clang-format off */
 #define OPTIONS_BOTH \
-	{ "ack", no_argument, NULL, OPTION_ACK }, \
-	{ "all-kinds", no_argument, NULL, OPTION_ALL_KINDS }, \
-	{ "all-users", no_argument, NULL, OPTION_ALL_USERS }, \
-	{ "baseline", required_argument, NULL, OPTION_BASELINE }, \
-	{ "bytes", no_argument, NULL, OPTION_BYTES }, \
-	{ "device", required_argument, NULL, DUMP_OPTION_DEVICE }, \
-	{ "dir", required_argument, NULL, DUMP_OPTION_DIR }, \
-	{ "errors-for", required_argument, NULL, OPTION_ERRORS_FOR }, \
-	{ "format", required_argument, NULL, OPTION_FORMAT }, \
-	{ "gen-suppressions", no_argument, NULL, OPTION_GEN_SUPPRESSIONS }, \
-	{ "github", no_argument, NULL, OPTION_GITHUB }, \
-	{ "ignore-kind", required_argument, NULL, OPTION_IGNORE_KIND }, \
-	{ "junit", required_argument, NULL, OPTION_JUNIT }, \
-	{ "max", required_argument, NULL, OPTION_MAX }, \
-	{ "max-peak", required_argument, NULL, OPTION_MAX_PEAK }, \
-	{ "output", required_argument, NULL, 'o' }, \
-	{ "scope", required_argument, NULL, DUMP_OPTION_SCOPE }, \
-	{ "settle", required_argument, NULL, OPTION_SETTLE }, \
-	{ "since", required_argument, NULL, OPTION_SINCE }, \
-	{ "strict-suppressions", no_argument, NULL, OPTION_STRICT }, \
-	{ "suppressions", required_argument, NULL, OPTION_SUPPRESSIONS }, \
-	{ "update-baseline", no_argument, NULL, OPTION_UPDATE_BASELINE }
+	TTM_OPTION_HELP_TEXT("What counts:\n"), \
+	TTM_OPTION(BITS, errors_for, "errors-for", "CLASS,..", \
+		.words = TTM_OPTION_WORDS("orphaned", "live", "persistent"), \
+		.help = "orphaned, live, persistent (default: orphaned,live)"), \
+	TTM_OPTION(FLAG, all_kinds, "all-kinds", NULL, \
+		.help = "CBs and kernels, too, not only buffers"), \
+	TTM_OPTION_CALLS(dump_filter_add_kinds, ignored, "ignore-kind", "K,..", \
+		.help = "not these"), \
+	TTM_OPTION_CALLS(suppressions_add, where, "suppressions", "FILE", \
+		.help = "not what it names; may be repeated"), \
+	TTM_OPTION(FLAG, strict, "strict-suppressions", NULL, \
+		.help = "a suppression that was not used is an error"), \
+	TTM_OPTION(FILE, baseline, "baseline", "FILE", \
+		.help = "not the known leaks in FILE"), \
+	TTM_OPTION(FLAG, update, "update-baseline", NULL, .help = "write FILE instead"), \
+	TTM_OPTION(STRING, since, "since", "MARK", \
+		.help = "only what was allocated after the mark of that text"), \
+	TTM_OPTION_CALLS(dump_filter_add_devices, filter, "device", "SEL,..", \
+		.help = "only there: 0, 2-3, logical:0, ..HEX, asic:HEX\nor pci:BDF"), \
+	TTM_OPTION_CALLS(dump_filter_add_scope, filter, "scope", "PATTERN", \
+		.help = "only objects of scopes like 'ttnn.*'"), \
+	TTM_OPTION(FLAG, all_users, "all-users", NULL, \
+		.help = "leaks of other users, too (default for root)"), \
+	TTM_OPTION(FLAG, ack, "ack", NULL, \
+		.help = "report leaks of exited processes once more, then ignore\n" \
+			"them; root does so for all users"), \
+	TTM_OPTION_HELP_TEXT("Limits, for each device:\n"), \
+	TTM_OPTION_CALLS(limit_add, where, "max", "KIND=SIZE", \
+		.help = "bytes that are there"), \
+	TTM_OPTION_CALLS(limit_add, where, "max-peak", "KIND=SIZE", \
+		.help = "bytes that were there at once"), \
+	TTM_OPTION_HELP_TEXT("Output:\n"), \
+	TTM_OPTION(WORD, format, "format", "FORMAT", \
+		.words = TTM_OPTION_WORDS("text", "json"), \
+		.help = "text (default) or json"), \
+	TTM_OPTION(FILE, output, "output", "FILE", .letter = 'o', \
+		.help = "instead of stdout"), \
+	TTM_OPTION(FLAG, exact, "bytes", NULL, .help = "exact numbers of bytes"), \
+	TTM_OPTION(FLAG, generate, "gen-suppressions", NULL, \
+		.help = "print a suppression for each leak"), \
+	TTM_OPTION(FILE, junit, "junit", "FILE", .help = "a JUnit report, too"), \
+	TTM_OPTION(FLAG, github, "github", NULL, \
+		.help = "annotations for GitHub Actions, too"), \
+	DUMP_OPTION_WHERE_DIR
+#define OPTION_SETTLE(text) \
+	TTM_OPTION(SECONDS, settle_ns, "settle", "SEC", \
+		.most = 86400 * DUMP_SECOND_NS, .help = text)
 
-static const struct option check_known[] = {
+static const struct ttm_option check_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump check [options]\n\n"
+		"Fails if something was left on the devices, or if that cannot be told.\n\n"),
 	OPTIONS_BOTH,
-	{ "from", required_argument, NULL, DUMP_OPTION_FROM },
-	{ "pid", required_argument, NULL, DUMP_OPTION_PID },
-	{ "system", no_argument, NULL, DUMP_OPTION_SYSTEM },
-	{ "user", required_argument, NULL, OPTION_USER },
-	{ "wait-pid", required_argument, NULL, OPTION_WAIT_PID },
+	DUMP_OPTION_WHERE_FROM,
+	DUMP_OPTION_WHERE_SYSTEM("what root's ttmemd knows"),
+	TTM_OPTION_CALLS(dump_filter_add_pids, filter, "pid", "P,..",
+		.help = "only what these processes left"),
+	TTM_OPTION_CALLS(user_parse, user, "user", "USER",
+		.help = "only leaks of that user, by name or number"),
+	TTM_OPTION_HELP_TEXT("When:\n"),
+	OPTION_SETTLE("leaks may go away for so long (default: 0)"),
+	TTM_OPTION(NUMBER, wait_pid, "wait-pid", "P", .least = 1, .most = INT32_MAX,
+		.help = "after that process has ended"),
 	DUMP_OPTIONS_END,
+	{ 0 },
 };
 
-static const struct option run_known[] = {
+static const struct ttm_option run_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump run [options] -- COMMAND...\n\n"
+		"Runs COMMAND and checks what it and its descendants left on the devices, with\n"
+		"the ttmemd that serves the directory or one of its own. Ends with COMMAND's\n"
+		"status unless that is 0.\n\n"),
 	OPTIONS_BOTH,
-	{ "ttmemd", required_argument, NULL, OPTION_TTMEMD },
+	OPTION_SETTLE("wait so long for descendants (default: 10)"),
+	TTM_OPTION(FILE, ttmemd, "ttmemd", "PATH", .help = "the ttmemd to start"),
 	DUMP_OPTIONS_END,
+	{ 0 },
 };
-
-#define HELP_BOTH \
-	"What counts:\n" \
-	"  --errors-for CLASS,.. orphaned, live, persistent (default: orphaned,live)\n" \
-	"  --all-kinds           CBs and kernels, too, not only buffers\n" \
-	"  --ignore-kind K,..    not these\n" \
-	"  --suppressions FILE   not what it names; may be repeated\n" \
-	"  --strict-suppressions a suppression that was not used is an error\n" \
-	"  --baseline FILE       not the known leaks in FILE\n" \
-	"  --update-baseline     write FILE instead\n" \
-	"  --since MARK          only what was allocated after the mark of that text\n" \
-	"  --device SEL,..       only there: 0, 2-3, logical:0, ..HEX, asic:HEX\n" \
-	"                        or pci:BDF\n" \
-	"  --scope PATTERN       only objects of scopes like 'ttnn.*'\n" \
-	"  --all-users           leaks of other users, too (default for root)\n" \
-	"  --ack                 report leaks of exited processes once more, then ignore\n" \
-	"                        them; root does so for all users\n" \
-	"Limits, for each device:\n" \
-	"  --max KIND=SIZE       bytes that are there\n" \
-	"  --max-peak KIND=SIZE  bytes that were there at once\n" \
-	"Output:\n" \
-	"  --format FORMAT       text (default) or json\n" \
-	"  -o, --output FILE     instead of stdout\n" \
-	"  --bytes               exact numbers of bytes\n" \
-	"  --gen-suppressions    print a suppression for each leak\n" \
-	"  --junit FILE          a JUnit report, too\n" \
-	"  --github              annotations for GitHub Actions, too\n" \
-	"  --dir DIR             base directory (default: $TTMEM_DIR, /run/ttmem or\n" \
-	"                        /dev/shm)\n"
-
-static const char check_help[] =
-	"usage: ttmem-dump check [options]\n"
-	"\n"
-	"Fails if something was left on the devices, or if that cannot be told.\n"
-	"\n"
-	HELP_BOTH
-	"  --from FILE           recorded JSON lines instead, the last one; - is stdin\n"
-	"  --system              what root's ttmemd knows\n"
-	"  --pid P,..            only what these processes left\n"
-	"  --user USER           only leaks of that user, by name or number\n"
-	"When:\n"
-	"  --settle SEC          leaks may go away for so long (default: 0)\n"
-	"  --wait-pid P          after that process has ended\n"
-	DUMP_HELP_END;
-
-static const char run_help[] =
-	"usage: ttmem-dump run [options] -- COMMAND...\n"
-	"\n"
-	"Runs COMMAND and checks what it and its descendants left on the devices, with\n"
-	"the ttmemd that serves the directory or one of its own. Ends with COMMAND's\n"
-	"status unless that is 0.\n"
-	"\n"
-	HELP_BOTH
-	"  --settle SEC          wait so long for descendants (default: 10)\n"
-	"  --ttmemd PATH         the ttmemd to start\n"
-	DUMP_HELP_END;
 /* clang-format on */
 
-static unsigned classes_parse(const char *value)
+/* Of the words of --errors-for; as a set of enum ttmem_class. */
+static unsigned classes_of(unsigned words)
 {
-	char text[128], *at = text, *part;
-	unsigned classes = 0;
-	uint64_t number;
+	static const unsigned classes[] = { TTMEM_CLASS_ORPHANED,
+		TTMEM_CLASS_LIVE, TTMEM_CLASS_PERSISTENT };
+	unsigned set = 0, i;
 
-	if (strlen(value) >= sizeof(text))
-		ttm_error_usage("--errors-for: unknown classes: %s (valid: "
-				"orphaned, live, persistent)",
-			value);
-	memcpy(text, value, strlen(value) + 1);
-	while ((part = strsep(&at, ",")) != NULL) {
-		if (ttmem_name_parse(TTMEM_NAMES_CLASS, part, &number) < 0)
-			ttm_error_usage(
-				"--errors-for: unknown class: %s (valid: "
-				"orphaned, live, persistent)",
-				part);
-		classes |= 1u << number;
-	}
-	return classes;
+	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
+		set |= (words >> i & 1) << classes[i];
+	return set;
 }
 
-static void limit_add(
-	struct check_options *options, const char *option, const char *value)
+static void limit_add(void *at, const char *option, const char *value)
 {
+	struct check_options *options = at;
 	struct check_limit *limit = &options->limits[options->limits_len];
 	const char *equals = strchr(value, '=');
 	char kind[64];
@@ -174,127 +125,31 @@ static void limit_add(
 			"--%s: not a limit: %s (KIND=SIZE)", option, value);
 	memcpy(kind, value, (size_t)(equals - value));
 	kind[equals - value] = '\0';
-	limit->figures = dump_kinds_parse(option, kind);
+	dump_filter_add_kinds(&limit->figures, option, kind);
 	limit->text = value;
+	limit->peak = strcmp(option, "max-peak") == 0;
 	options->limits_len++;
 }
 
-static uint64_t settle_parse(const char *value)
-{
-	double seconds;
-
-	if (ttm_fraction_parse(value, &seconds) < 0 || seconds > SETTLE_MAX_S)
-		ttm_error_usage("--settle: not a time in seconds: %s", value);
-	return (uint64_t)(seconds * 1e9);
-}
-
-static uint64_t user_parse(const char *value)
+static void user_parse(void *at, const char *option, const char *value)
 {
 	const struct passwd *user = getpwnam(value);
-	uint64_t uid;
+	uint64_t *uid = at;
 
 	if (user)
-		return user->pw_uid;
-	if (ttm_number_parse(value, &uid) < 0 || uid >= UINT32_MAX)
-		ttm_error_usage("--user: no such user: %s", value);
-	return uid;
+		*uid = user->pw_uid;
+	else if (ttm_number_parse(value, uid) < 0 || *uid >= UINT32_MAX)
+		ttm_error_usage("--%s: no such user: %s", option, value);
 }
 
-static void format_take(struct check_options *options, const char *value)
+static void suppressions_add(void *at, const char *option, const char *value)
 {
-	if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
-		ttm_error_usage("--format: text or json, not %s", value);
-	options->json = value[0] == 'j';
-}
+	struct check_options *options = at;
 
-static void suppressions_add(struct check_options *options, const char *value)
-{
-	if (options->suppressions_len == CHECK_FILES_MAX)
-		ttm_error_usage(
-			"more than %u files of suppressions", CHECK_FILES_MAX);
+	if (!value[0] || options->suppressions_len == CHECK_FILES_MAX)
+		ttm_error_usage("--%s: an empty name, or more than %u files",
+			option, CHECK_FILES_MAX);
 	options->suppressions[options->suppressions_len++] = value;
-}
-
-static void flag_take(struct check_options *options, int option)
-{
-	switch (option) {
-	case OPTION_ACK:
-		options->ack = true;
-		break;
-	case OPTION_ALL_KINDS:
-		options->all_kinds = true;
-		break;
-	case OPTION_ALL_USERS:
-		options->all_users = true;
-		break;
-	case OPTION_BYTES:
-		options->exact = true;
-		break;
-	case OPTION_GEN_SUPPRESSIONS:
-		options->generate = true;
-		break;
-	case OPTION_GITHUB:
-		options->github = true;
-		break;
-	case OPTION_STRICT:
-		options->strict = true;
-		break;
-	default:
-		options->update = true;
-	}
-}
-
-static void option_take(struct check_options *options, int option)
-{
-	switch (option) {
-	case OPTION_BASELINE:
-		options->baseline = dump_option_file("baseline", optarg);
-		break;
-	case OPTION_ERRORS_FOR:
-		options->errors_for = classes_parse(optarg);
-		break;
-	case OPTION_FORMAT:
-		format_take(options, optarg);
-		break;
-	case OPTION_IGNORE_KIND:
-		options->ignored |= dump_kinds_parse("ignore-kind", optarg);
-		break;
-	case OPTION_JUNIT:
-		options->junit = dump_option_file("junit", optarg);
-		break;
-	case OPTION_MAX:
-	case OPTION_MAX_PEAK:
-		limit_add(options, option == OPTION_MAX ? "max" : "max-peak",
-			optarg);
-		options->limits[options->limits_len - 1].peak = option ==
-			OPTION_MAX_PEAK;
-		break;
-	case OPTION_SETTLE:
-		options->settle_ns = settle_parse(optarg);
-		break;
-	case OPTION_SINCE:
-		options->since = optarg;
-		break;
-	case OPTION_SUPPRESSIONS:
-		suppressions_add(
-			options, dump_option_file("suppressions", optarg));
-		break;
-	case OPTION_TTMEMD:
-		options->ttmemd = dump_option_file("ttmemd", optarg);
-		break;
-	case OPTION_USER:
-		options->user = user_parse(optarg);
-		break;
-	case OPTION_WAIT_PID:
-		options->wait_pid = dump_option_number(
-			"wait-pid", optarg, 1, INT32_MAX);
-		break;
-	case 'o':
-		options->output = dump_option_file("output", optarg);
-		break;
-	default:
-		flag_take(options, option);
-	}
 }
 
 /* A process is acknowledged as a whole: all that it left must have been told. */
@@ -318,7 +173,7 @@ static void together_check(const struct check_options *options)
 		ttm_error_usage("--strict-suppressions needs --suppressions");
 	if (options->all_users && options->user != TTMEM_UNKNOWN)
 		ttm_error_usage("--all-users or --user, not both");
-	if (options->generate && options->json)
+	if (options->generate && options->format == DUMP_JSON)
 		ttm_error_usage("--gen-suppressions is text");
 	if (options->where.from &&
 		(options->ack || options->wait_pid ||
@@ -327,29 +182,29 @@ static void together_check(const struct check_options *options)
 				"--settle nor --wait-pid goes with it");
 }
 
-void check_options_parse(
+int check_options_parse(
 	int argc, char **argv, bool is_run, struct check_options *ret_options)
 {
-	const struct option *known = is_run ? run_known : check_known;
+	struct ttm_command run = { .name = "ttmem-dump run",
+		.options = run_known,
+		.arguments = TTM_ARGUMENTS_COMMAND };
+	struct ttm_command check = { .name = "ttmem-dump check",
+		.options = check_known };
 	struct check_options *options = ret_options;
-	int option;
+	int first;
 
 	memset(options, 0, sizeof(*options));
-	options->errors_for = 1u << TTMEM_CLASS_ORPHANED |
-		1u << TTMEM_CLASS_LIVE;
+	options->errors_for = 3; /* orphaned, live */
 	options->settle_ns = TTMEM_UNKNOWN;
 	options->user = TTMEM_UNKNOWN;
-	while ((option = ttm_option_next(
-			argc, argv, is_run ? "+o:" : "o:", known)) != -1)
-		if (!dump_option_take(option, is_run ? run_help : check_help,
-			    &options->where, &options->filter))
-			option_take(options, option);
+	first = ttm_options_parse(is_run ? &run : &check, argc, argv, options);
+	options->errors_for = classes_of(options->errors_for);
 	together_check(options);
-	if (!is_run)
-		dump_options_check(argc, argv, &options->where);
-	else if (optind == argc)
+	dump_where_check(&options->where);
+	if (is_run && first == argc)
 		ttm_error_usage("which command?");
 	options->error_figures = (options->all_kinds ? DUMP_FIGURES_ALL :
 						       BUFFERS) &
 		~options->ignored;
+	return first;
 }

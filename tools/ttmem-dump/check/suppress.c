@@ -87,20 +87,12 @@ static char *pattern_make(const char *text)
 /* "dram,cb"; 0: wrong. */
 static uint32_t kinds_of(const char *text)
 {
-	uint32_t figures = 0;
-	uint64_t figure;
+	uint32_t figures = 0, more = 1;
 	char *copy = strdup(text), *at = copy, *part;
 
-	while (at && (part = strsep(&at, ",")) != NULL) {
-		if (strcmp(part, "kernel") == 0)
-			figures |= 7u << TTMEM_FIGURE_KERNEL_APPLICATION;
-		else if (ttmem_name_parse(TTMEM_NAMES_FIGURE, part, &figure) ==
-			0)
-			figures |= 1u << figure;
-		else {
-			figures = 0;
-			break;
-		}
+	while (more && at && (part = strsep(&at, ",")) != NULL) {
+		more = dump_kind_find(part);
+		figures = more ? figures | more : 0;
 	}
 	free(copy);
 	return figures;

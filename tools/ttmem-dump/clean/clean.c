@@ -12,46 +12,11 @@
 #include "ttmem-dump/cell.h"
 #include "ttmem-dump/command.h"
 #include "common/error.h"
-#include "common/options.h"
 #include "common/text.h"
 #include "ttmem-dump/leftover.h"
-#include "ttmem-dump/options.h"
+#include "ttmem-dump/source.h"
 #include "ttmem-dump/place.h"
 #include "ttmem-dump/run/run_directory.h"
-
-enum {
-	OPTION_BYTES = DUMP_OPTION_OWN,
-	OPTION_DRY_RUN,
-	OPTION_LOST,
-};
-
-static const struct option options_known[] = {
-	{ "bytes", no_argument, NULL, OPTION_BYTES },
-	{ "dir", required_argument, NULL, DUMP_OPTION_DIR },
-	{ "dry-run", no_argument, NULL, OPTION_DRY_RUN },
-	{ "lost", no_argument, NULL, OPTION_LOST },
-	DUMP_OPTIONS_END,
-};
-
-/* clang-format off */
-static const char help[] =
-	"usage: ttmem-dump clean [options]\n"
-	"\n"
-	"Removes what dead processes left in your own directories: their segments\n"
-	"where no ttmemd serves (one that does removes them itself, and keeps what was\n"
-	"in them), marks of processes that could not be tracked, files that were never\n"
-	"finished, and directories of runs that were killed. What may belong to\n"
-	"somebody alive stays. Objects in what is removed will not be reported by\n"
-	"anybody any more.\n"
-	"\n"
-	"  --dry-run             only say what would be removed\n"
-	"  --lost                forget, too, how much was lost earlier, which makes\n"
-	"                        every report incomplete\n"
-	"  --bytes               exact numbers of bytes\n"
-	"  --dir DIR             base directory (default: $TTMEM_DIR, /run/ttmem or\n"
-	"                        /dev/shm)\n"
-	DUMP_HELP_END;
-/* clang-format on */
 
 struct clean {
 	struct dump_where where;
@@ -67,6 +32,28 @@ struct clean {
 	uint64_t objects;
 	uint64_t bytes;
 };
+
+#define OPTIONS struct clean
+
+/* clang-format off */
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump clean [options]\n\n"
+		"Removes what dead processes left in your own directories: their segments\n"
+		"where no ttmemd serves (one that does removes them itself, and keeps what was\n"
+		"in them), marks of processes that could not be tracked, files that were never\n"
+		"finished, and directories of runs that were killed. What may belong to\n"
+		"somebody alive stays. Objects in what is removed will not be reported by\n"
+		"anybody any more.\n\n"),
+	TTM_OPTION(FLAG, dry_run, "dry-run", NULL, .help = "only say what would be removed"),
+	TTM_OPTION(FLAG, lost, "lost", NULL,
+		.help = "forget, too, how much was lost earlier, which makes\n"
+			"every report incomplete"),
+	TTM_OPTION(FLAG, exact, "bytes", NULL, .help = "exact numbers of bytes"),
+	DUMP_OPTION_WHERE_DIR,
+	DUMP_OPTIONS_END,
+	{ 0 },
+};
+/* clang-format on */
 
 static const char *kind_name(enum dump_leftover_kind kind)
 {
@@ -248,26 +235,6 @@ static int own_clean(void *context, const struct dump_own *own)
 	return r;
 }
 
-static void options_parse(int argc, char **argv, struct clean *clean)
-{
-	struct dump_filter filter;
-	int option;
-
-	memset(clean, 0, sizeof(*clean));
-	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
-		-1) {
-		if (dump_option_take(option, help, &clean->where, &filter))
-			continue;
-		if (option == OPTION_BYTES)
-			clean->exact = true;
-		else if (option == OPTION_DRY_RUN)
-			clean->dry_run = true;
-		else
-			clean->lost = true;
-	}
-	dump_options_check(argc, argv, &clean->where);
-}
-
 static void summary_print(const struct clean *clean)
 {
 	char bytes[DUMP_CELL_SIZE];
@@ -282,11 +249,13 @@ static void summary_print(const struct clean *clean)
 
 int dump_clean_main(int argc, char **argv)
 {
-	struct clean clean;
+	struct ttm_command command = { .name = "ttmem-dump clean",
+		.options = options_known };
+	struct clean clean = { .own = NULL };
 	const char *by;
 	int r;
 
-	options_parse(argc, argv, &clean);
+	ttm_options_parse(&command, argc, argv, &clean);
 	clean.base = dump_base_choose(clean.where.dir, &by);
 	r = dump_own_each(clean.base, own_clean, &clean);
 	if (r == 0)

@@ -8,38 +8,11 @@
 #include "changes.h"
 #include "ttmem-dump/command.h"
 #include "common/error.h"
-#include "common/options.h"
-#include "ttmem-dump/options.h"
+#include "ttmem-dump/source.h"
 #include "ttmem-dump/report/render.h"
 
 #define TOP_DEFAULT 20u
 #define KEY_SIZE 512u
-
-enum {
-	OPTION_BYTES = DUMP_OPTION_OWN,
-	OPTION_TOP,
-};
-
-static const struct option options_known[] = {
-	DUMP_OPTIONS_FILTER,
-	{ "bytes", no_argument, NULL, OPTION_BYTES },
-	{ "top", required_argument, NULL, OPTION_TOP },
-	DUMP_OPTIONS_END,
-};
-
-/* clang-format off */
-static const char help[] =
-	"usage: ttmem-dump diff [options] OLD.json NEW.json\n"
-	"\n"
-	"What came, went, grew and shrank between two files of report --format json;\n"
-	"of several lines, the last ones. - is stdin.\n"
-	"\n"
-	"  --bytes               exact numbers of bytes\n"
-	"  --top N               of each list, the largest changes (default: 20);\n"
-	"                        all for all\n"
-	DUMP_HELP_FILTER
-	DUMP_HELP_END;
-/* clang-format on */
 
 struct diff {
 	struct dump_filter filter;
@@ -50,6 +23,22 @@ struct diff {
 	struct dump_selection selections[2];
 	size_t found;
 };
+
+#define OPTIONS struct diff
+
+/* clang-format off */
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump diff [options] OLD.json NEW.json\n\n"
+		"What came, went, grew and shrank between two files of report --format json;\n"
+		"of several lines, the last ones. - is stdin.\n\n"),
+	TTM_OPTION(FLAG, exact, "bytes", NULL, .help = "exact numbers of bytes"),
+	TTM_OPTION(COUNT, top, "top", "N", .most = UINT32_MAX,
+		.help = "of each list, the largest changes (default: 20);\nall for all"),
+	DUMP_OPTIONS_FILTER,
+	DUMP_OPTIONS_END,
+	{ 0 },
+};
+/* clang-format on */
 
 /* -- who is who in both ---------------------------------------------------------------- */
 
@@ -347,31 +336,6 @@ static int diff_print(struct diff *diff)
 
 /* -- the command ---------------------------------------------------------------------------------- */
 
-static void options_parse(int argc, char **argv, struct diff *diff)
-{
-	struct dump_where where = { NULL, NULL, false };
-	int option;
-
-	memset(diff, 0, sizeof(*diff));
-	diff->top = TOP_DEFAULT;
-	while ((option = ttm_option_next(argc, argv, "", options_known)) !=
-		-1) {
-		if (dump_option_take(option, help, &where, &diff->filter))
-			continue;
-		if (option == OPTION_BYTES)
-			diff->exact = true;
-		else
-			diff->top = strcmp(optarg, "all") == 0 ?
-				SIZE_MAX :
-				dump_option_number(
-					"top", optarg, 0, UINT32_MAX);
-	}
-	if (argc - optind != 2)
-		ttm_error_usage("two files are wanted: OLD.json NEW.json");
-	diff->paths[DUMP_OLD] = argv[optind];
-	diff->paths[DUMP_NEW] = argv[optind + 1];
-}
-
 static int side_read(struct diff *diff, enum dump_side side)
 {
 	int status = dump_file_read(diff->paths[side], &diff->snapshots[side]);
@@ -387,11 +351,18 @@ static int side_read(struct diff *diff, enum dump_side side)
 
 int dump_diff_main(int argc, char **argv)
 {
-	struct diff diff;
+	struct ttm_command command = { .name = "ttmem-dump diff",
+		.options = options_known,
+		.arguments = TTM_ARGUMENTS_SOME };
+	struct diff diff = { .top = TOP_DEFAULT };
+	int status, first, r;
 	unsigned side;
-	int status, r;
 
-	options_parse(argc, argv, &diff);
+	first = ttm_options_parse(&command, argc, argv, &diff);
+	if (argc - first != 2)
+		ttm_error_usage("two files are wanted: OLD.json NEW.json");
+	diff.paths[DUMP_OLD] = argv[first];
+	diff.paths[DUMP_NEW] = argv[first + 1];
 	status = side_read(&diff, DUMP_OLD);
 	if (status == 0)
 		status = side_read(&diff, DUMP_NEW);

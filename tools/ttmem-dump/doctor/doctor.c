@@ -9,32 +9,24 @@
 
 #include "ttmem-dump/command.h"
 #include "common/error.h"
-#include "common/options.h"
 #include "common/text.h"
-#include "ttmem-dump/options.h"
 #include "ttmem-dump/place.h"
 
-static const struct option options_known[] = {
-	{ "dir", required_argument, NULL, DUMP_OPTION_DIR },
-	{ "pid", required_argument, NULL, DUMP_OPTION_PID },
-	{ "system", no_argument, NULL, DUMP_OPTION_SYSTEM },
-	DUMP_OPTIONS_END,
-};
+#define OPTIONS struct dump_doctor
 
 /* clang-format off */
-static const char help[] =
-	"usage: ttmem-dump doctor [options]\n"
-	"\n"
-	"Why is my process, my device or ttmemd not seen? Looks at everything that\n"
-	"has to be right for that, one after the other, and says what to do.\n"
-	"\n"
-	"  --pid P               look at this process, too\n"
-	"  --dir DIR             base directory (default: $TTMEM_DIR, /run/ttmem or\n"
-	"                        /dev/shm)\n"
-	"  --system              ask root's ttmemd\n"
-	DUMP_HELP_END
-	"\n"
-	"Exit status: 0 all is well, 1 something is not, 2 wrong use.\n";
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump doctor [options]\n\n"
+		"Why is my process, my device or ttmemd not seen? Looks at everything that\n"
+		"has to be right for that, one after the other, and says what to do.\n\n"),
+	TTM_OPTION(NUMBER, pid, "pid", "P", .least = 1, .most = INT32_MAX,
+		.help = "look at this process, too"),
+	DUMP_OPTION_WHERE_DIR,
+	DUMP_OPTION_WHERE_SYSTEM("ask root's ttmemd"),
+	DUMP_OPTIONS_END,
+	TTM_OPTION_HELP_TEXT("\nExit status: 0 all is well, 1 something is not, 2 wrong use.\n"),
+	{ 0 },
+};
 /* clang-format on */
 
 void dump_verdict_tell(struct dump_doctor *doctor, enum dump_verdict verdict,
@@ -55,29 +47,17 @@ void dump_verdict_tell(struct dump_doctor *doctor, enum dump_verdict verdict,
 		doctor->bad++;
 }
 
-static void options_parse(int argc, char **argv, struct dump_doctor *doctor)
-{
-	static struct dump_filter filter;
-	const char *by;
-	int option;
-
-	memset(doctor, 0, sizeof(*doctor));
-	while ((option = ttm_option_next(argc, argv, "", options_known)) != -1)
-		dump_option_take(option, help, &doctor->where, &filter);
-	dump_options_check(argc, argv, &doctor->where);
-	if (filter.pids_len > 1)
-		ttm_error_usage("--pid: one at a time");
-	doctor->pid = filter.pids_len ? filter.pids[0] : 0;
-	doctor->base = dump_base_choose(doctor->where.dir, &by);
-}
-
 int dump_doctor_main(int argc, char **argv)
 {
 	struct dump_source *source = NULL;
-	struct dump_doctor doctor;
+	struct ttm_command command = { .name = "ttmem-dump doctor",
+		.options = options_known };
+	struct dump_doctor doctor = { .pid = 0 };
+	const char *by;
 	int status;
 
-	options_parse(argc, argv, &doctor);
+	ttm_options_parse(&command, argc, argv, &doctor);
+	doctor.base = dump_base_choose(doctor.where.dir, &by);
 	status = dump_source_open(&doctor.where, &source);
 	if (status)
 		return status;

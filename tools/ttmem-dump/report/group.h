@@ -65,9 +65,6 @@ int dump_groups_make(const struct dump_selection *selection, unsigned keys,
 	dump_group_wants *wants, void *context, struct dump_groups *ret_groups);
 void dump_groups_free(struct dump_groups *groups);
 
-/* "device,kind": keys of a --group-by; ends the program for a wrong one. */
-unsigned dump_keys_parse(const char *option, const char *value);
-
 /*
  * The parts that are selected and wanted, largest first, then oldest first; at most
  * `most` of them. Without `wants`, whole objects. Returns 0 or -ENOMEM; free() it.

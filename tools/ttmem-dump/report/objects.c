@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/error.h"
 #include "common/value.h"
 #include "group.h"
 #include "render.h"
@@ -19,47 +18,6 @@ bool dump_wants_orphaned(void *context, const struct dump_part *part)
 {
 	(void)context;
 	return part->orphaned;
-}
-
-static unsigned key_parse(const char *name, size_t length)
-{
-	static const struct {
-		const char *name;
-		unsigned key;
-	} known[] = {
-		{ "device", DUMP_KEY_DEVICE },
-		{ "process", DUMP_KEY_PROCESS },
-		{ "kind", DUMP_KEY_KIND },
-		{ "scope", DUMP_KEY_SCOPE },
-		{ "class", DUMP_KEY_CLASS },
-		{ "size", DUMP_KEY_SIZE },
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strlen(known[i].name) == length &&
-			strncmp(known[i].name, name, length) == 0)
-			return known[i].key;
-	return 0;
-}
-
-unsigned dump_keys_parse(const char *option, const char *value)
-{
-	const char *at = value;
-	unsigned keys = 0, key;
-	size_t length;
-
-	for (;; at += length + 1) {
-		length = strcspn(at, ",");
-		key = key_parse(at, length);
-		if (!key)
-			ttm_error_usage("--%s: not of device, process, kind, "
-					"scope, class, size: %s",
-				option, value);
-		keys |= key;
-		if (!at[length])
-			return keys;
-	}
 }
 
 /* -- the largest ones ------------------------------------------------------------ */

@@ -10,178 +10,84 @@
 #include "ttmem-dump/clock.h"
 #include "ttmem-dump/command.h"
 #include "common/error.h"
-#include "common/number.h"
 #include "common/options.h"
 #include "common/word.h"
 #include "ttmem-dump/complete.h"
 #include "group.h"
-#include "ttmem-dump/options.h"
 #include "ttmem-dump/out.h"
 
-#define WATCH_MAX_S 86400.0
 #define TOP_DEFAULT 10u
 
-enum {
-	OPTION_BYTES = DUMP_OPTION_OWN,
-	OPTION_COUNT,
-	OPTION_FORMAT,
-	OPTION_GROUP_BY,
-	OPTION_TABLE,
-	OPTION_TOP,
-	OPTION_WATCH,
-};
-
-static const struct option options_known[] = {
-	DUMP_OPTIONS_WHERE,
-	DUMP_OPTIONS_FILTER,
-	{ "bytes", no_argument, NULL, OPTION_BYTES },
-	{ "count", required_argument, NULL, OPTION_COUNT },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "group-by", required_argument, NULL, OPTION_GROUP_BY },
-	{ "output", required_argument, NULL, 'o' },
-	{ "table", required_argument, NULL, OPTION_TABLE },
-	{ "top", required_argument, NULL, OPTION_TOP },
-	{ "watch", required_argument, NULL, OPTION_WATCH },
-	DUMP_OPTIONS_END,
-};
+#define OPTIONS struct dump_report_options
 
 /* clang-format off */
-static const char help[] =
-	"usage: ttmem-dump [report] [options]\n"
-	"\n"
-	"What is on the devices, whose it is, what went wrong, and what is missing.\n"
-	"\n"
-	"  --format FORMAT       text (default), json or csv\n"
-	"  -o, --output FILE     replaced when the report is complete\n"
-	"  --bytes               exact numbers of bytes\n"
-	"  --top N               objects or groups to list (default: 10 in text, else\n"
-	"                        all); all for all\n"
-	"  --group-by KEY,..     list groups of objects: device, process, kind, scope,\n"
-	"                        class, size\n"
-	"  --table NAME          csv: only devices, processes or objects\n"
-	"  --watch SEC           again every SEC seconds\n"
-	"  --count N             so many times\n"
-	"\n"
-	"Only some:\n"
-	DUMP_HELP_FILTER
-	"\n"
-	"Where from:\n"
-	DUMP_HELP_WHERE
-	"\n"
-	DUMP_HELP_END
-	"\n"
-	"Exit status: 0, 1 failure, 2 wrong use, 3 no data or none that is current\n"
-	"(old data are printed), 4 data incomplete or incompatible.\n";
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump [report] [options]\n\n"
+		"What is on the devices, whose it is, what went wrong, and what is missing.\n\n"),
+	TTM_OPTION(WORD, format, "format", "FORMAT",
+		.words = TTM_OPTION_WORDS("text", "json", "csv"),
+		.help = "text (default), json or csv"),
+	TTM_OPTION(FILE, output, "output", "FILE", .letter = 'o',
+		.help = "replaced when the report is complete"),
+	TTM_OPTION(FLAG, exact, "bytes", NULL, .help = "exact numbers of bytes"),
+	TTM_OPTION(COUNT, top, "top", "N", .most = UINT32_MAX,
+		.help = "objects or groups to list (default: 10 in text, else\n"
+			"all); all for all"),
+	TTM_OPTION(BITS, keys, "group-by", "KEY,..",
+		.words = TTM_OPTION_WORDS("device", "process", "kind", "scope", "class", "size"),
+		.help = "list groups of objects: device, process, kind, scope,\n"
+			"class, size"),
+	TTM_OPTION(BIT, tables, "table", "NAME",
+		.words = TTM_OPTION_WORDS("devices", "processes", "objects"),
+		.help = "csv: only devices, processes or objects"),
+	TTM_OPTION(SECONDS, watch_ns, "watch", "SEC",
+		.least = DUMP_SECOND_NS / 100, .most = 86400 * DUMP_SECOND_NS,
+		.help = "again every SEC seconds"),
+	TTM_OPTION(NUMBER, count, "count", "N", .least = 1, .most = UINT32_MAX,
+		.help = "so many times"),
+	TTM_OPTION_HELP_TEXT("\nOnly some:\n"),
+	DUMP_OPTIONS_FILTER,
+	TTM_OPTION_HELP_TEXT("\nWhere from:\n"),
+	DUMP_OPTION_WHERE_FROM,
+	DUMP_OPTION_WHERE_DIR,
+	DUMP_OPTION_WHERE_SYSTEM("what root's ttmemd knows, whether it serves us or not"),
+	TTM_OPTION_HELP_TEXT("\n"),
+	DUMP_OPTIONS_END,
+	TTM_OPTION_HELP_TEXT("\n"
+		"Exit status: 0, 1 failure, 2 wrong use, 3 no data or none that is current\n"
+		"(old data are printed), 4 data incomplete or incompatible.\n"),
+	{ 0 },
+};
 /* clang-format on */
 
-/* -- options -------------------------------------------------------------------- */
-
-static enum dump_format format_parse(const char *value)
+static void options_parse(
+	int argc, char **argv, struct dump_report_options *options)
 {
-	if (strcmp(value, "text") == 0)
-		return DUMP_TEXT;
-	if (strcmp(value, "json") == 0)
-		return DUMP_JSON;
-	if (strcmp(value, "csv") == 0)
-		return DUMP_CSV;
-	ttm_error_usage("--format: not text, json or csv: %s", value);
-}
+	struct ttm_command command = { .name = "ttmem-dump report",
+		.options = options_known };
+	bool top_is_set;
 
-static unsigned table_parse(const char *value)
-{
-	if (strcmp(value, "devices") == 0)
-		return DUMP_TABLE_DEVICES;
-	if (strcmp(value, "processes") == 0)
-		return DUMP_TABLE_PROCESSES;
-	if (strcmp(value, "objects") == 0)
-		return DUMP_TABLE_OBJECTS;
-	ttm_error_usage(
-		"--table: not devices, processes or objects: %s", value);
-}
-
-static uint64_t watch_parse(const char *value)
-{
-	double seconds;
-
-	if (ttm_fraction_parse(value, &seconds) < 0 || seconds < 0.01 ||
-		seconds > WATCH_MAX_S)
-		ttm_error_usage(
-			"--watch: not seconds from 0.01 to 86400: %s", value);
-	return (uint64_t)(seconds * (double)DUMP_SECOND_NS);
-}
-
-static void own_take(struct dump_report_options *options, int option)
-{
-	switch (option) {
-	case OPTION_BYTES:
-		options->exact = true;
-		break;
-	case OPTION_COUNT:
-		options->count = dump_option_number(
-			"count", optarg, 1, UINT32_MAX);
-		break;
-	case OPTION_FORMAT:
-		options->format = format_parse(optarg);
-		break;
-	case OPTION_GROUP_BY:
-		options->keys = dump_keys_parse("group-by", optarg);
-		break;
-	case 'o':
-		options->output = dump_option_file("output", optarg);
-		break;
-	case OPTION_TABLE:
-		options->tables = table_parse(optarg);
-		break;
-	case OPTION_TOP:
-		options->top_is_set = true;
-		options->top = strcmp(optarg, "all") == 0 ?
-			SIZE_MAX :
-			dump_option_number("top", optarg, 0, UINT32_MAX);
-		break;
-	case OPTION_WATCH:
-		options->watch = true;
-		options->watch_ns = watch_parse(optarg);
-		break;
-	default:
-		break;
-	}
-}
-
-static void options_settle(struct dump_report_options *options)
-{
-	if (options->watch && options->where.from)
+	memset(options, 0, sizeof(*options));
+	ttm_options_parse(&command, argc, argv, options);
+	top_is_set = ttm_option_is_given(&command, "top");
+	dump_where_check(&options->where);
+	if (options->watch_ns && options->where.from)
 		ttm_error_usage("--watch: a file does not change: --from");
-	if (options->count && !options->watch)
+	if (options->count && !options->watch_ns)
 		ttm_error_usage("--count goes with --watch");
 	if (options->tables && options->format != DUMP_CSV)
 		ttm_error_usage("--table goes with --format csv");
-	if (options->format == DUMP_JSON &&
-		(options->keys || options->top_is_set))
+	if (options->format == DUMP_JSON && (options->keys || top_is_set))
 		ttm_error_usage(
 			"--format json has all objects, each for itself: "
 			"neither --group-by nor --top goes with it");
 	if (!options->tables)
 		options->tables = DUMP_TABLES_ALL;
-	if (!options->top_is_set)
+	if (!top_is_set)
 		options->top = options->format == DUMP_TEXT ? TOP_DEFAULT :
 							      SIZE_MAX;
-	if (!options->watch)
+	if (!options->watch_ns)
 		options->count = 1;
-}
-
-static void options_parse(
-	int argc, char **argv, struct dump_report_options *ret_options)
-{
-	int option;
-
-	memset(ret_options, 0, sizeof(*ret_options));
-	while ((option = ttm_option_next(argc, argv, "o:", options_known)) !=
-		-1)
-		if (!dump_option_take(option, help, &ret_options->where,
-			    &ret_options->filter))
-			own_take(ret_options, option);
-	dump_options_check(argc, argv, &ret_options->where);
-	options_settle(ret_options);
 }
 
 /* -- one report ------------------------------------------------------------------- */
@@ -345,7 +251,7 @@ int dump_report_main(int argc, char **argv)
 	int status;
 
 	options_parse(argc, argv, &options);
-	if (options.watch)
+	if (options.watch_ns)
 		stop_on_signals();
 	status = dump_source_open(&options.where, &source);
 	if (status == 0)

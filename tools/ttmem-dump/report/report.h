@@ -9,13 +9,8 @@
 #include <stdio.h>
 
 #include "ttmem-dump/filter.h"
+#include "ttmem-dump/out.h"
 #include "ttmem-dump/source.h"
-
-enum dump_format {
-	DUMP_TEXT,
-	DUMP_JSON,
-	DUMP_CSV,
-};
 
 enum dump_tables {
 	DUMP_TABLE_DEVICES = 1,
@@ -29,14 +24,12 @@ struct dump_report_options {
 	struct dump_filter filter;
 	enum dump_format format;
 	const char *output; /* NULL: stdout */
-	unsigned tables;    /* enum dump_tables, for CSV */
+	unsigned tables;    /* enum dump_tables, for CSV; 0: not given */
 	unsigned keys;      /* enum dump_key; 0: not grouped */
 	size_t top;         /* how many objects or groups */
-	bool top_is_set;
-	bool exact; /* --bytes */
-	bool watch;
-	uint64_t watch_ns;
-	uint64_t count; /* 0: without end */
+	bool exact;         /* --bytes */
+	uint64_t watch_ns;  /* 0: once */
+	uint64_t count;     /* 0: without end */
 };
 
 /* One snapshot on its way out. */

@@ -6,32 +6,23 @@
 
 #include "ttmem-dump/command.h"
 #include "common/error.h"
-#include "common/options.h"
-#include "ttmem-dump/options.h"
+#include "ttmem-dump/source.h"
 #include "schema_text.h"
 
-static const struct option options_known[] = {
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT(
+		"usage: ttmem-dump schema\n\n"
+		"Prints the JSON Schema of what report --format json writes.\n\n"),
 	DUMP_OPTIONS_END,
+	{ 0 },
 };
-
-/* clang-format off */
-static const char help[] =
-	"usage: ttmem-dump schema\n"
-	"\n"
-	"Prints the JSON Schema of what report --format json writes.\n"
-	"\n"
-	DUMP_HELP_END;
-/* clang-format on */
 
 int dump_schema_main(int argc, char **argv)
 {
-	struct dump_where where = { NULL, NULL, false };
-	struct dump_filter filter;
-	int option;
+	struct ttm_command command = { .name = "ttmem-dump schema",
+		.options = options_known };
 
-	while ((option = ttm_option_next(argc, argv, "", options_known)) != -1)
-		dump_option_take(option, help, &where, &filter);
-	dump_options_check(argc, argv, &where);
+	ttm_options_parse(&command, argc, argv, NULL);
 	if (fwrite(schema_text, 1, schema_text_size, stdout) ==
 			schema_text_size &&
 		fflush(stdout) == 0)

@@ -3,7 +3,6 @@
 #include "run.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,8 +257,8 @@ int dump_run_main(int argc, char **argv)
 	struct run_command command = { .run_id = run.run_id };
 	int status;
 
-	check_options_parse(argc, argv, true, &run.options);
-	command.argv = argv + optind;
+	command.argv = argv +
+		check_options_parse(argc, argv, true, &run.options);
 	command.settle_ns = run.options.settle_ns == TTMEM_UNKNOWN ?
 		SETTLE_NS :
 		run.options.settle_ns;

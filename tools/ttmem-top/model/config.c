@@ -66,7 +66,7 @@ static void entry_take(
 		state->reverse = is_on(value);
 	} else if (strcmp(name, "view") == 0) {
 		for (i = 0; i < TOP_VIEWS; i++)
-			if (strcmp(top_view_name((enum top_view)i), value) == 0)
+			if (strcmp(top_view_names[i], value) == 0)
 				state->view = (enum top_view)i;
 	}
 }

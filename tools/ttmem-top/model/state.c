@@ -17,13 +17,8 @@ const struct top_setting_text top_setting_texts[TOP_SETTINGS] = {
 #undef SETTING
 };
 
-const char *top_view_name(enum top_view view)
-{
-	static const char *const names[TOP_VIEWS] = { "devices", "charts",
-		"processes", "health" };
-
-	return names[view];
-}
+const char *const top_view_names[TOP_VIEWS + 1] = { "devices", "charts",
+	"processes", "health", NULL };
 
 bool *top_setting_of(struct top_settings *settings, size_t index)
 {

@@ -20,7 +20,7 @@ enum top_view {
 };
 
 /* "devices", ... */
-const char *top_view_name(enum top_view view);
+extern const char *const top_view_names[TOP_VIEWS + 1];
 
 /* What lies over the view and takes the keys. */
 enum top_mode {

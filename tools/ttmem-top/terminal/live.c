@@ -105,14 +105,15 @@ static bool settings_ascii(const struct top_app *app)
 static void frame_show(struct live *live, uint64_t now_ns)
 {
 	struct top_app *app = live->app;
+	const struct top_size *size = &app->options.size;
 	int rows, cols;
 
 	top_screen_set(live->screen, app->state.settings.colour,
 		app->state.settings.mouse);
 	top_screen_size(live->screen, &rows, &cols);
-	if (app->options.rows) {
-		rows = rows < app->options.rows ? rows : app->options.rows;
-		cols = cols < app->options.cols ? cols : app->options.cols;
+	if (size->rows) {
+		rows = rows < size->rows ? rows : size->rows;
+		cols = cols < size->cols ? cols : size->cols;
 	}
 	app->grid.ascii = settings_ascii(app);
 	if (top_grid_size(&app->grid, rows, cols) < 0)

@@ -373,7 +373,7 @@ static void plain_head(const struct top_model *model,
 	status_text(
 		model, state, top_glyphs_of(area), true, text, sizeof(text));
 	col = top_printf(area, 0, 0, TOP_LOOK_TITLE,
-		"ttmem-top %s: ", top_view_name(state->view));
+		"ttmem-top %s: ", top_view_names[state->view]);
 	top_put(area, 0, col, TOP_LOOK_PLAIN, text);
 }
 
