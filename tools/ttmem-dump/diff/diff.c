@@ -223,73 +223,57 @@ static int objects_collect(
 
 /* -- telling ------------------------------------------------------------------------------------ */
 
-static void signed_add(const struct diff *diff, struct dump_table *table,
-	uint64_t old, uint64_t new)
-{
-	char cell[DUMP_CELL_SIZE], text[DUMP_CELL_SIZE + 1];
-
-	dump_bytes(old < new ? new - old : old - new, diff->exact, cell);
-	snprintf(text, sizeof(text), "%s%s",
-		old < new         ? "+" :
-			old > new ? "-" :
-				    "",
-		cell);
-	dump_table_add_plain(table, text);
-}
-
-static void change_add(const struct diff *diff, size_t labels,
-	const struct dump_change *change, struct dump_table *table)
+static void change_add(size_t labels, const struct dump_change *change,
+	struct dump_table *table)
 {
 	const struct dump_amount *old = &change->side[DUMP_OLD];
 	const struct dump_amount *new = &change->side[DUMP_NEW];
-	char cell[DUMP_CELL_SIZE];
+	uint64_t by = old->bytes < new->bytes ? new->bytes - old->bytes :
+						old->bytes - new->bytes;
+	char bytes[DUMP_CELL_SIZE], text[DUMP_CELL_SIZE + 1], objects[32];
 	size_t i;
 
-	dump_table_add_plain(table,
+	snprintf(text, sizeof(text), "%s%s",
+		old->bytes < new->bytes         ? "+" :
+			old->bytes > new->bytes ? "-" :
+						  "",
+		dump_bytes(by, table->exact, bytes));
+	snprintf(objects, sizeof(objects), "%+lld",
+		(long long)(new->objects - old->objects));
+	dump_table_add(table, "ppbbp",
 		!old->there                     ? "came" :
 			!new->there             ? "went" :
 			new->bytes > old->bytes ? "grew" :
 			new->bytes < old->bytes ? "shrank" :
-						  "changed");
-	signed_add(diff, table, old->bytes, new->bytes);
-	dump_table_add_plain(table,
-		old->there ? dump_bytes(old->bytes, diff->exact, cell) : "-");
-	dump_table_add_plain(table,
-		new->there ? dump_bytes(new->bytes, diff->exact, cell) : "-");
-	snprintf(cell, sizeof(cell), "%+lld",
-		(long long)(new->objects - old->objects));
-	dump_table_add_plain(table, cell);
+						  "changed",
+		text, old->there ? old->bytes : TTMEM_UNKNOWN,
+		new->there ? new->bytes : TTMEM_UNKNOWN, objects);
 	for (i = 0; i < labels; i++)
-		dump_table_add(table, change->labels[i]);
+		dump_table_add(table, "s", change->labels[i]);
 }
 
 static int changes_print(struct diff *diff, const char *title,
-	const char *const *labels, const struct dump_changes *changes)
+	const char *labels, const struct dump_changes *changes)
 {
-	static const char *const titles[] = { "", "CHANGE", "OLD", "NEW",
-		"OBJECTS" };
-	struct dump_table table;
-	size_t i, len;
+	struct dump_table table = { .exact = diff->exact };
+	size_t i;
 
 	if (changes->len == 0)
 		return 0;
 	diff->found += changes->len;
-	memset(&table, 0, sizeof(table));
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&table, titles[i], i > 0);
-	for (len = 0; len < DUMP_LABELS && labels[len]; len++)
-		dump_table_column(&table, labels[len], false);
+	dump_table_columns(&table, ",>CHANGE,>OLD,>NEW,>OBJECTS");
+	dump_table_columns(&table, labels);
 	printf("\n%s: %zu\n", title, changes->len);
 	for (i = 0; i < changes->len && i < diff->top; i++)
-		change_add(diff, len, &changes->changes[i], &table);
+		change_add(table.columns - 5, &changes->changes[i], &table);
 	return dump_table_print(&table, stdout, 2);
 }
 
 typedef int diff_collect(
 	struct diff *diff, enum dump_side side, struct dump_changes *changes);
 
-static int part_print(struct diff *diff, const char *title,
-	const char *const *labels, diff_collect *collect)
+static int part_print(struct diff *diff, const char *title, const char *labels,
+	diff_collect *collect)
 {
 	struct dump_changes changes;
 	int r;
@@ -308,10 +292,6 @@ static int part_print(struct diff *diff, const char *title,
 
 static int diff_print(struct diff *diff)
 {
-	static const char *const by_device[DUMP_LABELS] = { "DEVICE", "KIND" };
-	static const char *const by_process[DUMP_LABELS] = { "PROCESS" };
-	static const char *const by_all[DUMP_LABELS] = { "DEVICES", "PROCESS",
-		"KIND", "SCOPE" };
 	const struct ttmem_info_row *old = ttmem_snapshot_info(
 		diff->snapshots[DUMP_OLD]);
 	const struct ttmem_info_row *new = ttmem_snapshot_info(
@@ -321,14 +301,14 @@ static int diff_print(struct diff *diff)
 
 	printf("from %s to %s\n", dump_time(old->realtime_ns, from),
 		dump_time(new->realtime_ns, to));
-	r = part_print(diff, "Devices", by_device, devices_collect);
+	r = part_print(diff, "Devices", "DEVICE,KIND", devices_collect);
 	if (r == 0)
-		r = part_print(
-			diff, "Processes", by_process, processes_collect);
+		r = part_print(diff, "Processes", "PROCESS", processes_collect);
 	if (old->objects_listed != 1 || new->objects_listed != 1)
 		puts("\nObjects: not in both snapshots");
 	else if (r == 0)
-		r = part_print(diff, "Objects", by_all, objects_collect);
+		r = part_print(diff, "Objects", "DEVICES,PROCESS,KIND,SCOPE",
+			objects_collect);
 	if (r == 0 && !diff->found)
 		puts("no change");
 	return r;

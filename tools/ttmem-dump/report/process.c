@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ttmem-dump/cell.h"
-#include "common/process.h"
 #include "common/text.h"
 #include "render.h"
 
@@ -30,19 +29,6 @@ bool dump_process_is_retired(const struct ttmem_process_row *process)
 {
 	return process->state == TTMEM_PROCESS_EXITED ||
 		process->state == TTMEM_PROCESS_DIED;
-}
-
-const char *dump_container(
-	const char *cgroup, char buffer[static DUMP_NAME_SIZE])
-{
-	return ttm_container_text(cgroup, buffer, DUMP_NAME_SIZE);
-}
-
-const char *dump_command_line(const struct ttmem_process_row *process,
-	char *buffer, size_t buffer_size)
-{
-	return ttm_command_text(process->cmdline, process->cmdline_len,
-		process->comm, buffer, buffer_size);
 }
 
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,

@@ -10,6 +10,7 @@
 #include "group.h"
 #include "report.h"
 #include "table.h"
+#include "ttmem-dump/cell.h"
 
 #define DUMP_NAME_SIZE 96u
 
@@ -34,25 +35,12 @@ uint64_t *dump_unbanked_count(const struct dump_report *report);
 __attribute__((format(printf, 2, 3))) void dump_title(
 	const struct dump_report *report, const char *format, ...);
 
-/* A right-aligned cell of the report's units. */
-void dump_add_bytes(const struct dump_report *report, struct dump_table *table,
-	uint64_t bytes);
-void dump_add_count(struct dump_table *table, uint64_t count);
-
 /* "python3[1234]", escaped; "-" for no process. */
 const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 	uint64_t index, char buffer[static DUMP_NAME_SIZE]);
 
 /* Whether it is gone: exited or died. */
 bool dump_process_is_retired(const struct ttmem_process_row *process);
-
-/* The container's id, cut to 12 digits, or the last part of the cgroup. */
-const char *dump_container(
-	const char *cgroup, char buffer[static DUMP_NAME_SIZE]);
-
-/* The command line on one line, or the name; escaped and cut. */
-const char *dump_command_line(const struct ttmem_process_row *process,
-	char *buffer, size_t buffer_size);
 
 /* Logical ids of the devices that a process has to do with: "0,2". */
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,

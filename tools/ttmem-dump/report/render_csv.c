@@ -1,224 +1,277 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-/* Tables for spreadsheets, one line per row, each with the time of the figures. */
+/*
+ * Tables for spreadsheets, one line per row, each with the time of the figures: quoted as
+ * RFC 4180 has it, and safe to open.
+ */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
-#include "csv.h"
+#include "common/process.h"
+#include "common/text.h"
 #include "render.h"
 
 #define COMMAND_SIZE 1024u
+#define TEXT_SIZE 4096u
 
 struct sheet {
 	const struct dump_report *report;
-	struct dump_csv csv;
-	char time[DUMP_CELL_SIZE];
+	FILE *file;
+	char time[DUMP_CELL_SIZE]; /* the first cell of each row */
 };
 
-static void titles_add(
-	struct sheet *sheet, const char *const *titles, size_t len)
+/* -- cells ---------------------------------------------------------------------------- */
+
+/* Their wide forms, too, which some take for the same. */
+static bool is_formula(const char *text)
 {
+	static const char *const wide[] = { "\xef\xbc\x9d", "\xef\xbc\x8b",
+		"\xef\xbc\x8d", "\xef\xbc\xa0" };
 	size_t i;
 
-	for (i = 0; i < len; i++)
-		dump_csv_text(&sheet->csv, titles[i]);
+	for (i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (strncmp(text, wide[i], 3) == 0)
+			return true;
+	return text[0] && strchr("=+-@", text[0]);
 }
 
-#define TITLES_ADD(sheet, titles)                                              \
-	titles_add(sheet, titles, sizeof(titles) / sizeof((titles)[0]))
-
-/* A column for each kind that is asked for. */
-static void figures_titles(struct sheet *sheet, const char *suffix)
+/* Quoted, and with an apostrophe before what a spreadsheet would take for a formula. */
+static void text_write(FILE *file, const char *text)
 {
+	const char *quote;
+
+	putc_unlocked('"', file);
+	if (is_formula(text))
+		putc_unlocked('\'', file);
+	for (; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
+		fwrite_unlocked(text, 1, (size_t)(quote - text), file);
+		fputs_unlocked("\"\"", file);
+	}
+	fputs_unlocked(text, file);
+	putc_unlocked('"', file);
+}
+
+static void number_write(FILE *file, char type, uint64_t number)
+{
+	if (type == 'f' && number <= 1)
+		fputs(number ? "true" : "false", file);
+	else if (type == 'x' && number != TTMEM_UNKNOWN)
+		fprintf(file, "0x%llx", (unsigned long long)number);
+	else if (type == 'n' && number != TTMEM_UNKNOWN)
+		fprintf(file, "%llu", (unsigned long long)number);
+}
+
+/*
+ * The next cells of a row, whose first was the time; a letter of `types` for each, and
+ * what is unknown is empty:
+ *   s  const char *, escaped here; NULL: empty
+ *   p  the same, escaped already
+ *   n  uint64_t, exact
+ *   x  the same in hexadecimal
+ *   f  the same, 0 or 1: false or true
+ */
+static void cells_add(struct sheet *sheet, const char *types, ...)
+{
+	char safe[TEXT_SIZE];
+	const char *text;
+	va_list values;
+
+	va_start(values, types);
+	for (; *types; types++) {
+		putc_unlocked(',', sheet->file);
+		if (*types != 's' && *types != 'p') {
+			number_write(
+				sheet->file, *types, va_arg(values, uint64_t));
+			continue;
+		}
+		text = va_arg(values, const char *);
+		if (text && *types == 's')
+			text = ttm_text_escape(text, safe, sizeof(safe));
+		if (text)
+			text_write(sheet->file, text);
+	}
+	va_end(values);
+}
+
+static void row_begin(struct sheet *sheet)
+{
+	text_write(sheet->file, sheet->time);
+}
+
+static void row_end(struct sheet *sheet)
+{
+	putc_unlocked('\n', sheet->file);
+}
+
+/* -- titles --------------------------------------------------------------------------- */
+
+/*
+ * Once for a table that goes on, with every report where several take turns. "a,b" are
+ * the titles behind the time.
+ */
+static bool titles_begin(struct sheet *sheet)
+{
+	const struct dump_report *report = sheet->report;
+
+	if (report->round != 0 && !report->options->output &&
+		report->options->tables != DUMP_TABLES_ALL)
+		return false;
+	text_write(sheet->file, "time");
+	return true;
+}
+
+static void titles_add(struct sheet *sheet, const char *titles)
+{
+	char title[DUMP_CELL_SIZE];
+	size_t length;
+
+	for (; *titles; titles += length + (titles[length] == ',')) {
+		length = strcspn(titles, ",");
+		snprintf(title, sizeof(title), "%.*s", (int)length, titles);
+		cells_add(sheet, "p", title);
+	}
+}
+
+/* -- figures -------------------------------------------------------------------------- */
+
+/* Columns of a kind of memory. */
+static const struct figure_column {
+	const char *suffix;
+	size_t offset; /* in struct ttmem_sums */
+	bool of_processes;
+} figure_columns[] = {
+	{ "bytes", offsetof(struct ttmem_sums, live_bytes), true },
+	{ "requested_bytes", offsetof(struct ttmem_sums, requested_bytes),
+		true },
+	{ "objects", offsetof(struct ttmem_sums, live_objects), false },
+	{ "peak_bytes", offsetof(struct ttmem_sums, peak_bytes), false },
+	{ "orphaned_bytes", offsetof(struct ttmem_sums, orphaned_bytes), true },
+	{ "orphaned_objects", offsetof(struct ttmem_sums, orphaned_objects),
+		false },
+};
+
+/*
+ * A cell for each kind that is asked for, of each column: its title without `figures`, the
+ * TTMEM_FIGURES of a device or a process.
+ */
+static void figures_add(
+	struct sheet *sheet, bool of_process, const struct ttmem_sums *figures)
+{
+	size_t len = sizeof(figure_columns) / sizeof(figure_columns[0]), i;
+	const struct figure_column *column;
 	char title[DUMP_CELL_SIZE];
 	unsigned f;
 
-	for (f = 0; f < TTMEM_FIGURES; f++) {
-		if (!dump_filter_has_figure(&sheet->report->options->filter, f))
+	for (i = 0; i < len * TTMEM_FIGURES; i++) {
+		column = &figure_columns[i / TTMEM_FIGURES];
+		f = (unsigned)(i % TTMEM_FIGURES);
+		if (!dump_filter_has_figure(
+			    &sheet->report->options->filter, f) ||
+			(of_process && !column->of_processes))
 			continue;
 		snprintf(title, sizeof(title), "%s_%s",
-			ttmem_name(TTMEM_NAMES_FIGURE, f), suffix);
-		dump_csv_text(&sheet->csv, title);
+			ttmem_name(TTMEM_NAMES_FIGURE, f), column->suffix);
+		if (figures)
+			cells_add(sheet, "n",
+				*(const uint64_t *)((const char *)&figures[f] +
+					column->offset));
+		else
+			cells_add(sheet, "p", title);
 	}
 }
 
-/* Once for a table that goes on, with every report where several take turns. */
-static bool has_titles(const struct sheet *sheet)
+/* -- devices and processes ------------------------------------------------------------ */
+
+static void device_add(struct sheet *sheet, size_t index, uint64_t unbanked)
 {
-	return sheet->report->round == 0 || sheet->report->options->output ||
-		sheet->report->options->tables == DUMP_TABLES_ALL;
-}
-
-/* -- devices -------------------------------------------------------------------------- */
-
-static void devices_titles(struct sheet *sheet)
-{
-	static const char *const titles[] = { "time", "device", "logical",
-		"asic_id", "pci", "arch", "board", "dram_capacity",
-		"l1_capacity", "dram_use", "dram_peak", "l1_use", "l1_peak",
-		"cb_footprint", "cb_footprint_exact", "headroom", "processes",
-		"events_per_s", "buffers_without_banks" };
-
-	TITLES_ADD(sheet, titles);
-	figures_titles(sheet, "bytes");
-	figures_titles(sheet, "requested_bytes");
-	figures_titles(sheet, "objects");
-	figures_titles(sheet, "peak_bytes");
-	figures_titles(sheet, "orphaned_bytes");
-	figures_titles(sheet, "orphaned_objects");
-	dump_csv_end(&sheet->csv);
-}
-
-enum sum {
-	SUM_BYTES,
-	SUM_REQUESTED,
-	SUM_OBJECTS,
-	SUM_PEAK,
-	SUM_ORPHANED_BYTES,
-	SUM_ORPHANED_OBJECTS,
-	SUMS,
-};
-
-static uint64_t sum_of(const struct ttmem_sums *sums, unsigned sum)
-{
-	switch (sum) {
-	case SUM_BYTES:
-		return sums->live_bytes;
-	case SUM_REQUESTED:
-		return sums->requested_bytes;
-	case SUM_OBJECTS:
-		return sums->live_objects;
-	case SUM_PEAK:
-		return sums->peak_bytes;
-	case SUM_ORPHANED_BYTES:
-		return sums->orphaned_bytes;
-	default:
-		return sums->orphaned_objects;
-	}
-}
-
-static void device_add(
-	struct sheet *sheet, size_t index, const uint64_t *unbanked)
-{
-	const struct dump_report *report = sheet->report;
+	const struct ttmem_snapshot *snapshot = sheet->report->snapshot;
 	const struct ttmem_device_row *d = ttmem_snapshot_device(
-		report->snapshot, index);
-	struct dump_csv *csv = &sheet->csv;
-	char name[DUMP_NAME_SIZE], pci[DUMP_CELL_SIZE];
-	unsigned f, sum;
+		snapshot, index);
+	char name[DUMP_NAME_SIZE], pci[DUMP_CELL_SIZE], headroom[32] = "";
 
-	dump_csv_text(csv, sheet->time);
-	dump_csv_text(csv,
-		dump_device_name(report->snapshot, index, name, sizeof(name)));
-	dump_csv_number(csv, d->logical);
-	dump_csv_hex(csv, d->chip_id);
-	dump_csv_text(csv,
+	if (d->headroom != TTMEM_HEADROOM_UNKNOWN)
+		snprintf(headroom, sizeof(headroom), "%lld",
+			(long long)d->headroom);
+	row_begin(sheet);
+	cells_add(sheet, "snxsss",
+		dump_device_name(snapshot, index, name, sizeof(name)),
+		d->logical, d->chip_id,
 		d->pci_address == TTMEM_UNKNOWN ?
 			NULL :
-			ttm_pci_text(d->pci_address, pci));
-	dump_csv_text(csv, d->arch);
-	dump_csv_text(csv, d->board);
-	dump_csv_number(csv, d->dram_bytes);
-	dump_csv_number(csv, d->l1_bytes);
-	dump_csv_number(csv, d->dram_use);
-	dump_csv_number(csv, d->dram_peak);
-	dump_csv_number(csv, d->l1_tensix_use);
-	dump_csv_number(csv, d->l1_tensix_peak);
-	dump_csv_number(csv, d->cb_footprint);
-	dump_csv_flag(csv, d->cb_footprint_exact);
-	dump_csv_signed(csv, d->headroom);
-	dump_csv_number(csv, d->processes);
-	dump_csv_number(csv, d->events_per_s);
-	dump_csv_number(csv,
-		ttmem_snapshot_info(report->snapshot)->objects_listed == 1 ?
-			unbanked[index] :
-			TTMEM_UNKNOWN);
-	for (sum = 0; sum < SUMS; sum++)
-		for (f = 0; f < TTMEM_FIGURES; f++)
-			if (dump_filter_has_figure(&report->options->filter, f))
-				dump_csv_number(
-					csv, sum_of(&d->figures[f], sum));
-	dump_csv_end(csv);
+			ttm_pci_text(d->pci_address, pci),
+		d->arch, d->board);
+	cells_add(sheet, "nnnnnnnf", d->dram_bytes, d->l1_bytes, d->dram_use,
+		d->dram_peak, d->l1_tensix_use, d->l1_tensix_peak,
+		d->cb_footprint, d->cb_footprint_exact);
+	fprintf(sheet->file, ",%s", headroom);
+	cells_add(sheet, "nnn", d->processes, d->events_per_s, unbanked);
+	figures_add(sheet, false, d->figures);
+	row_end(sheet);
 }
 
 static int devices_write(struct sheet *sheet)
 {
 	const struct dump_report *report = sheet->report;
+	const struct ttmem_snapshot *snapshot = report->snapshot;
 	uint64_t *unbanked = dump_unbanked_count(report);
+	bool listed = ttmem_snapshot_info(snapshot)->objects_listed == 1;
 	size_t i;
 
 	if (!unbanked)
 		return -ENOMEM;
-	if (has_titles(sheet))
-		devices_titles(sheet);
-	for (i = 0; i < ttmem_snapshot_devices_len(report->snapshot); i++)
+	if (titles_begin(sheet)) {
+		titles_add(sheet,
+			"device,logical,asic_id,pci,arch,board,dram_capacity,"
+			"l1_capacity,dram_use,dram_peak,l1_use,l1_peak,"
+			"cb_footprint,cb_footprint_exact,headroom,processes,"
+			"events_per_s,buffers_without_banks");
+		figures_add(sheet, false, NULL);
+		row_end(sheet);
+	}
+	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
 		if (dump_selection_has_device(&report->selection, i))
-			device_add(sheet, i, unbanked);
+			device_add(
+				sheet, i, listed ? unbanked[i] : TTMEM_UNKNOWN);
 	free(unbanked);
 	return 0;
 }
-
-/* -- processes ------------------------------------------------------------------------ */
-
-static const enum sum process_sums[] = { SUM_BYTES, SUM_REQUESTED,
-	SUM_ORPHANED_BYTES };
 
 static void process_add(struct sheet *sheet, size_t index)
 {
 	const struct dump_report *report = sheet->report;
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		report->snapshot, index);
-	struct dump_csv *csv = &sheet->csv;
 	char text[COMMAND_SIZE], name[DUMP_NAME_SIZE], user[DUMP_CELL_SIZE];
-	const struct ttmem_sums *sums;
-	unsigned f, sum;
 
-	dump_csv_text(csv, sheet->time);
-	dump_csv_number(csv, p->pid);
-	dump_csv_number(csv, p->uid);
-	dump_csv_text(csv, ttm_user_text(p->uid, user));
-	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_PROCESS, p->state));
-	dump_csv_text(csv, dump_process_devices(report->snapshot, index, name));
-	dump_csv_number(csv, p->objects);
-	dump_csv_number(csv, p->events);
-	dump_csv_number(csv, p->events_per_s);
-	dump_csv_number(csv, dump_reasons_sum(p->anomalies));
-	dump_csv_number(csv, dump_reasons_sum(p->lost_events));
-	dump_csv_number(csv, p->missed);
-	for (sum = 0; sum < sizeof(process_sums) / sizeof(process_sums[0]);
-		sum++)
-		for (f = 0; f < TTMEM_FIGURES; f++) {
-			if (!dump_filter_has_figure(
-				    &report->options->filter, f))
-				continue;
-			sums = dump_selection_sums(
-				&report->selection, index, f);
-			dump_csv_number(csv, sum_of(sums, process_sums[sum]));
-		}
-	dump_csv_text(csv, p->comm);
-	dump_csv_text(csv, p->cgroup);
-	dump_csv_safe(csv, dump_command_line(p, text, sizeof(text)));
-	dump_csv_end(csv);
+	row_begin(sheet);
+	cells_add(sheet, "nnsssnnnnnn", p->pid, p->uid,
+		ttm_user_text(p->uid, user),
+		ttmem_name(TTMEM_NAMES_PROCESS, p->state),
+		dump_process_devices(report->snapshot, index, name), p->objects,
+		p->events, p->events_per_s, dump_reasons_sum(p->anomalies),
+		dump_reasons_sum(p->lost_events), p->missed);
+	figures_add(
+		sheet, true, dump_selection_sums(&report->selection, index, 0));
+	cells_add(sheet, "ssp", p->comm, p->cgroup,
+		ttm_command_text(p->cmdline, p->cmdline_len, p->comm, text,
+			sizeof(text)));
+	row_end(sheet);
 }
 
 static void processes_write(struct sheet *sheet)
 {
-	static const char *const titles[] = { "time", "pid", "uid", "user",
-		"state", "devices", "objects", "events", "events_per_s",
-		"anomalies", "lost_events", "missed" };
-	static const char *const last[] = { "comm", "cgroup", "command" };
 	const struct dump_report *report = sheet->report;
 	size_t i;
 
-	if (has_titles(sheet)) {
-		TITLES_ADD(sheet, titles);
-		figures_titles(sheet, "bytes");
-		figures_titles(sheet, "requested_bytes");
-		figures_titles(sheet, "orphaned_bytes");
-		TITLES_ADD(sheet, last);
-		dump_csv_end(&sheet->csv);
+	if (titles_begin(sheet)) {
+		titles_add(sheet,
+			"pid,uid,user,state,devices,objects,events,"
+			"events_per_s,anomalies,lost_events,missed");
+		figures_add(sheet, true, NULL);
+		titles_add(sheet, "comm,cgroup,command");
+		row_end(sheet);
 	}
 	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
 		if (dump_selection_has_process(&report->selection, i))
@@ -241,40 +294,22 @@ static void object_add(struct sheet *sheet, const struct ttmem_object_row *o)
 	const struct ttmem_snapshot *snapshot = sheet->report->snapshot;
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		snapshot, o->process);
-	struct dump_csv *csv = &sheet->csv;
 
-	dump_csv_text(csv, sheet->time);
-	dump_csv_text(csv, label_of(snapshot, o->place));
-	dump_csv_number(csv, o->devices);
-	dump_csv_number(csv, p ? p->pid : TTMEM_UNKNOWN);
-	dump_csv_text(csv, p ? p->comm : NULL);
-	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_FIGURE, o->figure));
-	dump_csv_text(csv, ttmem_name(TTMEM_NAMES_CLASS, o->leak_class));
-	dump_csv_flag(csv, o->orphaned);
-	dump_csv_text(csv, label_of(snapshot, o->orphaned_place));
-	dump_csv_number(csv, o->bytes);
-	dump_csv_number(csv, o->total_bytes);
-	dump_csv_number(csv, o->requested);
-	dump_csv_number(csv, o->size);
-	dump_csv_number(csv, o->banks);
-	dump_csv_number(csv, o->bytes_per_bank);
-	dump_csv_number(csv, o->cores);
-	dump_csv_hex(csv, o->id);
-	dump_csv_hex(csv, o->address);
-	dump_csv_hex(csv, o->program);
-	dump_csv_number(csv, o->age_ns);
-	dump_csv_text(csv, o->scope);
-	dump_csv_text(csv, o->scope_path);
-	dump_csv_end(csv);
+	row_begin(sheet);
+	cells_add(sheet, "snnsssfs", label_of(snapshot, o->place), o->devices,
+		p ? p->pid : TTMEM_UNKNOWN, p ? p->comm : NULL,
+		ttmem_name(TTMEM_NAMES_FIGURE, o->figure),
+		ttmem_name(TTMEM_NAMES_CLASS, o->leak_class), o->orphaned,
+		label_of(snapshot, o->orphaned_place));
+	cells_add(sheet, "nnnnnnnxxxnss", o->bytes, o->total_bytes,
+		o->requested, o->size, o->banks, o->bytes_per_bank, o->cores,
+		o->id, o->address, o->program, o->age_ns, o->scope,
+		o->scope_path);
+	row_end(sheet);
 }
 
 static int objects_write(struct sheet *sheet)
 {
-	static const char *const titles[] = { "time", "devices", "device_count",
-		"pid", "comm", "kind", "class", "orphaned", "orphaned_on",
-		"bytes", "total_bytes", "requested_bytes", "size", "banks",
-		"bytes_per_bank", "cores", "id", "address", "program", "age_ns",
-		"scope", "scope_path" };
 	const struct dump_report *report = sheet->report;
 	struct dump_part *parts;
 	size_t len, i;
@@ -283,9 +318,13 @@ static int objects_write(struct sheet *sheet)
 
 	if (r < 0)
 		return r;
-	if (has_titles(sheet)) {
-		TITLES_ADD(sheet, titles);
-		dump_csv_end(&sheet->csv);
+	if (titles_begin(sheet)) {
+		titles_add(sheet,
+			"devices,device_count,pid,comm,kind,class,orphaned,"
+			"orphaned_on,bytes,total_bytes,requested_bytes,size,"
+			"banks,bytes_per_bank,cores,id,address,program,age_ns,"
+			"scope,scope_path");
+		row_end(sheet);
 	}
 	for (i = 0; i < len; i++)
 		object_add(sheet, parts[i].object);
@@ -294,45 +333,35 @@ static int objects_write(struct sheet *sheet)
 }
 
 /* What was not asked for is the same for nobody: empty. */
-static void group_add(struct sheet *sheet, const struct dump_group *group)
+static void group_add(struct sheet *sheet, const struct dump_group *g)
 {
 	const struct ttmem_snapshot *snapshot = sheet->report->snapshot;
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
-		snapshot, group->process);
+		snapshot, g->process);
 	unsigned keys = sheet->report->options->keys;
-	struct dump_csv *csv = &sheet->csv;
 	char devices[DUMP_LABEL_SIZE];
 	bool by_process = p && keys & DUMP_KEY_PROCESS;
 
-	dump_csv_text(csv, sheet->time);
-	dump_place_text(snapshot, group->place, group->whole, devices);
-	dump_csv_text(csv, keys & DUMP_KEY_DEVICE ? devices : NULL);
-	dump_csv_number(csv, by_process ? p->pid : TTMEM_UNKNOWN);
-	dump_csv_text(csv, by_process ? p->comm : NULL);
-	dump_csv_text(csv,
+	dump_place_text(snapshot, g->place, g->whole, devices);
+	row_begin(sheet);
+	cells_add(sheet, "snsssns", keys & DUMP_KEY_DEVICE ? devices : NULL,
+		by_process ? p->pid : TTMEM_UNKNOWN,
+		by_process ? p->comm : NULL,
 		keys & DUMP_KEY_KIND ?
-			ttmem_name(TTMEM_NAMES_FIGURE, group->figure) :
-			NULL);
-	dump_csv_text(csv,
+			ttmem_name(TTMEM_NAMES_FIGURE, g->figure) :
+			NULL,
 		keys & DUMP_KEY_CLASS ?
-			ttmem_name(TTMEM_NAMES_CLASS, group->leak_class) :
-			NULL);
-	dump_csv_number(
-		csv, keys & DUMP_KEY_SIZE ? group->size : TTMEM_UNKNOWN);
-	dump_csv_text(csv, keys & DUMP_KEY_SCOPE ? group->scope : NULL);
-	dump_csv_number(csv, group->bytes);
-	dump_csv_number(csv, group->objects);
-	dump_csv_number(csv, group->devices);
-	dump_csv_number(csv, group->processes);
-	dump_csv_number(csv, group->age_ns);
-	dump_csv_end(csv);
+			ttmem_name(TTMEM_NAMES_CLASS, g->leak_class) :
+			NULL,
+		keys & DUMP_KEY_SIZE ? g->size : TTMEM_UNKNOWN,
+		keys & DUMP_KEY_SCOPE ? g->scope : NULL);
+	cells_add(sheet, "nnnnn", g->bytes, g->objects, g->devices,
+		g->processes, g->age_ns);
+	row_end(sheet);
 }
 
 static int groups_write(struct sheet *sheet)
 {
-	static const char *const titles[] = { "time", "device", "pid", "comm",
-		"kind", "class", "size", "scope", "bytes", "objects", "devices",
-		"processes", "oldest_ns" };
 	const struct dump_report *report = sheet->report;
 	struct dump_groups groups;
 	size_t i;
@@ -341,9 +370,11 @@ static int groups_write(struct sheet *sheet)
 
 	if (r < 0)
 		return r;
-	if (has_titles(sheet)) {
-		TITLES_ADD(sheet, titles);
-		dump_csv_end(&sheet->csv);
+	if (titles_begin(sheet)) {
+		titles_add(sheet,
+			"device,pid,comm,kind,class,size,scope,bytes,objects,"
+			"devices,processes,oldest_ns");
+		row_end(sheet);
 	}
 	for (i = 0; i < groups.len && i < report->options->top; i++)
 		group_add(sheet, &groups.groups[i]);
@@ -354,7 +385,7 @@ static int groups_write(struct sheet *sheet)
 /* Several tables have an empty line between them. */
 int dump_render_csv(const struct dump_report *report)
 {
-	struct sheet sheet = { .report = report, .csv = { report->file, 0 } };
+	struct sheet sheet = { .report = report, .file = report->file };
 	unsigned tables = report->options->tables;
 	bool several = tables == DUMP_TABLES_ALL;
 
@@ -363,11 +394,11 @@ int dump_render_csv(const struct dump_report *report)
 	if (tables & DUMP_TABLE_DEVICES && devices_write(&sheet) < 0)
 		return -ENOMEM;
 	if (several)
-		dump_csv_end(&sheet.csv);
+		row_end(&sheet);
 	if (tables & DUMP_TABLE_PROCESSES)
 		processes_write(&sheet);
 	if (several)
-		dump_csv_end(&sheet.csv);
+		row_end(&sheet);
 	if (!(tables & DUMP_TABLE_OBJECTS))
 		return 0;
 	return report->options->keys ? groups_write(&sheet) :

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
 #include "common/text.h"
 
 void dump_title(const struct dump_report *report, const char *format, ...)
@@ -17,22 +16,6 @@ void dump_title(const struct dump_report *report, const char *format, ...)
 	vfprintf(report->file, format, arguments);
 	va_end(arguments);
 	fputc('\n', report->file);
-}
-
-void dump_add_bytes(const struct dump_report *report, struct dump_table *table,
-	uint64_t bytes)
-{
-	char cell[DUMP_CELL_SIZE];
-
-	dump_table_add_plain(
-		table, dump_bytes(bytes, report->options->exact, cell));
-}
-
-void dump_add_count(struct dump_table *table, uint64_t count)
-{
-	char cell[DUMP_CELL_SIZE];
-
-	dump_table_add_plain(table, ttm_count_text(count, cell));
 }
 
 /* What the figures are worth comes first: nobody scrolls up for it. */

@@ -3,22 +3,29 @@
 #include "table.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/text.h"
+#include "ttmem-dump/cell.h"
 
 #define CELL_SIZE 1024u
 
-void dump_table_column(struct dump_table *table, const char *title, bool right)
+void dump_table_columns(struct dump_table *table, const char *titles)
 {
-	if (table->columns == DUMP_COLUMNS_MAX)
-		return;
-	table->titles[table->columns] = title;
-	table->right[table->columns++] = right;
+	size_t length;
+
+	for (; *titles; titles += length + (titles[length] == ',')) {
+		table->right[table->columns] = *titles == '>';
+		titles += *titles == '>';
+		length = strcspn(titles, ",");
+		snprintf(table->titles[table->columns++],
+			sizeof(table->titles[0]), "%.*s", (int)length, titles);
+	}
 }
 
-void dump_table_add_plain(struct dump_table *table, const char *text)
+static void cell_add(struct dump_table *table, const char *text)
 {
 	size_t room = table->room ? 2 * table->room : 256;
 	char **cells;
@@ -39,12 +46,40 @@ void dump_table_add_plain(struct dump_table *table, const char *text)
 		table->len++;
 }
 
-void dump_table_add(struct dump_table *table, const char *text)
+static const char *number_text(const struct dump_table *table, char type,
+	uint64_t number, char *buffer)
+{
+	switch (type) {
+	case 'b':
+		return dump_bytes(number, table->exact, buffer);
+	case 'x':
+		return dump_hex(number, buffer);
+	case 'd':
+		return dump_duration(number, buffer);
+	default:
+		return ttm_count_text(number, buffer);
+	}
+}
+
+void dump_table_add(struct dump_table *table, const char *types, ...)
 {
 	char cell[CELL_SIZE];
+	const char *text;
+	va_list values;
 
-	ttm_text_escape(text && *text ? text : "-", cell, sizeof(cell));
-	dump_table_add_plain(table, cell);
+	va_start(values, types);
+	for (; *types; types++) {
+		if (*types == 's' || *types == 'p')
+			text = va_arg(values, const char *);
+		else
+			text = number_text(
+				table, *types, va_arg(values, uint64_t), cell);
+		if (*types == 's')
+			text = ttm_text_escape(
+				text && *text ? text : "-", cell, sizeof(cell));
+		cell_add(table, text);
+	}
+	va_end(values);
 }
 
 /* Characters, as most terminals show them. */

@@ -9,24 +9,31 @@
 
 #define DUMP_COLUMNS_MAX 24u
 
+/* Zeroed to begin with. */
 struct dump_table {
+	bool exact;   /* bytes as numbers */
 	char **cells; /* NULL: "-" */
 	size_t len;
 	size_t room;
 	size_t columns;
-	const char *titles[DUMP_COLUMNS_MAX];
+	char titles[DUMP_COLUMNS_MAX][24];
 	bool right[DUMP_COLUMNS_MAX];
 	bool failed; /* no memory: dump_table_print() says so */
 };
 
-/* Zeroed to begin with; columns before cells. */
-void dump_table_column(struct dump_table *table, const char *title, bool right);
+/* Adds columns, before any cell: "PID,>BYTES", those behind > aligned to the right. */
+void dump_table_columns(struct dump_table *table, const char *titles);
 
-/* The next cell, row by row; copied and escaped. NULL or "": "-". */
-void dump_table_add(struct dump_table *table, const char *text);
-
-/* The same as it is: spaces at its start are kept, "" is an empty cell. */
-void dump_table_add_plain(struct dump_table *table, const char *text);
+/*
+ * Adds the next cells, row by row; a letter of `types` for each:
+ *   s  const char *: copied and escaped; NULL or "" is "-"
+ *   p  const char *: as it is, spaces at its start too
+ *   b  uint64_t: bytes
+ *   n  uint64_t: a number
+ *   x  uint64_t: in hexadecimal
+ *   d  uint64_t: a duration in ns
+ */
+void dump_table_add(struct dump_table *table, const char *types, ...);
 
 /* Prints and empties it. Returns 0 or -ENOMEM. */
 int dump_table_print(struct dump_table *table, FILE *file, unsigned indent);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
 #include "common/text.h"
 
 struct device_part {
@@ -28,19 +27,15 @@ static bool has_figure(const struct device_part *part, unsigned figure)
 static void row_add(struct device_part *part, const char *name,
 	const struct ttmem_sums *sums, uint64_t capacity)
 {
+	struct dump_table *table = &part->table;
 	char cell[DUMP_CELL_SIZE];
 
-	dump_table_add_plain(&part->table, name);
-	dump_add_bytes(part->report, &part->table, sums->live_bytes);
+	dump_table_add(table, "pb", name, sums->live_bytes);
 	if (part->requested)
-		dump_add_bytes(
-			part->report, &part->table, sums->requested_bytes);
-	dump_add_count(&part->table, sums->live_objects);
-	dump_add_bytes(part->report, &part->table, sums->peak_bytes);
-	dump_add_bytes(part->report, &part->table, capacity);
-	dump_table_add_plain(
-		&part->table, dump_percent(sums->live_bytes, capacity, cell));
-	dump_add_bytes(part->report, &part->table, sums->orphaned_bytes);
+		dump_table_add(table, "b", sums->requested_bytes);
+	dump_table_add(table, "nbbpb", sums->live_objects, sums->peak_bytes,
+		capacity, dump_percent(sums->live_bytes, capacity, cell),
+		sums->orphaned_bytes);
 }
 
 static void figure_add(struct device_part *part, const char *name,
@@ -230,20 +225,6 @@ static bool requested_differs(const struct device_part *part)
 	return false;
 }
 
-static void columns_add(struct device_part *part)
-{
-	static const char *const titles[] = { "OBJECTS", "PEAK", "CAPACITY",
-		"USED", "ORPHANED" };
-	size_t i;
-
-	dump_table_column(&part->table, "", false);
-	dump_table_column(&part->table, "LIVE", true);
-	if (part->requested)
-		dump_table_column(&part->table, "REQUESTED", true);
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&part->table, titles[i], true);
-}
-
 static void unbanked_print(const struct device_part *part)
 {
 	char cell[DUMP_CELL_SIZE];
@@ -267,7 +248,11 @@ static int device_print(
 	part.device = ttmem_snapshot_device(report->snapshot, index);
 	part.requested = requested_differs(&part);
 	part.unbanked = unbanked;
-	columns_add(&part);
+	part.table.exact = report->options->exact;
+	dump_table_columns(
+		&part.table, part.requested ? ",>LIVE,>REQUESTED" : ",>LIVE");
+	dump_table_columns(
+		&part.table, ">OBJECTS,>PEAK,>CAPACITY,>USED,>ORPHANED");
 	title_print(&part, index);
 	rows_add(&part);
 	r = dump_table_print(&part.table, report->file, 0);

@@ -3,9 +3,6 @@
 /* What is missing, and how ttmemd is doing. */
 #include "render.h"
 
-#include <string.h>
-
-#include "ttmem-dump/cell.h"
 #include "common/text.h"
 #include "ttmem-dump/complete.h"
 
@@ -24,33 +21,23 @@ static void lost_add(const struct dump_report *report, size_t index,
 	unsigned reason;
 
 	dump_process_name(report->snapshot, index, name);
-	for (reason = 0; reason < TTMEM_REASONS; reason++) {
-		if (!ttm_value_or_0(p->lost_events[reason]))
-			continue;
-		dump_add_count(table, p->lost_events[reason]);
-		dump_add_bytes(report, table, p->lost_bytes[reason]);
-		dump_table_add(table, ttmem_name(TTMEM_NAMES_LOSS, reason));
-		dump_table_add_plain(table, name);
-	}
-	if (ttm_value_or_0(p->missed)) {
-		dump_add_count(table, p->missed);
-		dump_add_bytes(report, table, TTMEM_UNKNOWN);
-		dump_table_add_plain(table, "missed (history only)");
-		dump_table_add_plain(table, name);
-	}
+	for (reason = 0; reason < TTMEM_REASONS; reason++)
+		if (ttm_value_or_0(p->lost_events[reason]))
+			dump_table_add(table, "nbsp", p->lost_events[reason],
+				p->lost_bytes[reason],
+				ttmem_name(TTMEM_NAMES_LOSS, reason), name);
+	if (ttm_value_or_0(p->missed))
+		dump_table_add(table, "nppp", p->missed, "-",
+			"missed (history only)", name);
 }
 
 /* Gaps are told whatever is filtered: what is missing could be what is asked for. */
 int dump_text_losses(const struct dump_report *report)
 {
 	size_t len = ttmem_snapshot_processes_len(report->snapshot), i;
-	struct dump_table table;
+	struct dump_table table = { .exact = report->options->exact };
 
-	memset(&table, 0, sizeof(table));
-	dump_table_column(&table, "EVENTS", true);
-	dump_table_column(&table, "BYTES", true);
-	dump_table_column(&table, "LOSS", false);
-	dump_table_column(&table, "PROCESS", false);
+	dump_table_columns(&table, ">EVENTS,>BYTES,LOSS,PROCESS");
 	for (i = 0; i < len; i++)
 		if (dump_selection_has_process(&report->selection, i))
 			lost_add(report, i, &table);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
-
 struct part {
 	const char *title;
 	dump_group_wants *wants;
@@ -21,77 +19,55 @@ struct columns {
 	bool requested; /* other than the used bytes */
 };
 
-static void flag_add(
-	char text[static DUMP_CELL_SIZE], uint64_t flag, const char *name)
+/* The names of its flags; `text` has room for all. */
+static const char *flags_text(const struct ttmem_object_row *o, char *text)
 {
-	size_t at = strlen(text);
+	const struct {
+		uint64_t flag;
+		const char *name;
+	} flags[] = {
+		{ o->persistent, " persistent" },
+		{ o->borrowed, " borrowed" },
+		{ o->dataflow, " dataflow" },
+		{ o->scratchpad, " scratchpad" },
+		{ o->trace_storage, " trace" },
+		{ o->per_core, " per-core" },
+		{ o->in_ring, " ring" },
+	};
+	size_t i;
 
-	if (flag == 1)
-		snprintf(text + at, DUMP_CELL_SIZE - at, "%s%s", at ? " " : "",
-			name);
-}
-
-static void flags_add(
-	struct dump_table *table, const struct ttmem_object_row *object)
-{
-	char text[DUMP_CELL_SIZE] = "";
-
-	flag_add(text, object->persistent, "persistent");
-	flag_add(text, object->borrowed, "borrowed");
-	flag_add(text, object->dataflow, "dataflow");
-	flag_add(text, object->scratchpad, "scratchpad");
-	flag_add(text, object->trace_storage, "trace");
-	flag_add(text, object->per_core, "per-core");
-	flag_add(text, object->in_ring, "ring");
-	dump_table_add(table, text);
+	text[0] = text[1] = '\0';
+	for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (flags[i].flag == 1)
+			strcat(text, flags[i].name);
+	return text + 1;
 }
 
 static void part_add(const struct dump_report *report,
 	const struct columns *columns, const struct dump_part *part,
 	struct dump_table *table)
 {
+	const struct ttmem_snapshot *snapshot = report->snapshot;
 	const struct ttmem_object_row *o = part->object;
-	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
-	char devices[DUMP_LABEL_SIZE];
+	char name[DUMP_NAME_SIZE], devices[DUMP_LABEL_SIZE], flags[80];
 
-	dump_add_bytes(report, table, o->bytes);
+	dump_table_add(table, "b", o->bytes);
 	if (columns->requested)
-		dump_add_bytes(report, table, o->requested);
+		dump_table_add(table, "b", o->requested);
 	if (columns->total)
-		dump_add_bytes(report, table, part->bytes);
-	dump_table_add(table, ttmem_name(TTMEM_NAMES_FIGURE, o->figure));
-	dump_table_add_plain(table,
-		dump_place_text(
-			report->snapshot, part->place, o->place, devices));
-	dump_table_add_plain(
-		table, dump_process_name(report->snapshot, o->process, name));
-	dump_table_add_plain(table, dump_duration(o->age_ns, cell));
-	dump_table_add_plain(table, dump_hex(o->id, cell));
-	dump_table_add_plain(table, dump_hex(o->address, cell));
-	flags_add(table, o);
-	dump_table_add(table, o->scope);
-}
-
-static void columns_add(const struct columns *columns, struct dump_table *table)
-{
-	static const char *const titles[] = { "KIND", "DEVICES", "PROCESS",
-		"AGE", "ID", "ADDRESS", "FLAGS", "SCOPE" };
-	size_t i;
-
-	dump_table_column(table, "BYTES", true);
-	if (columns->requested)
-		dump_table_column(table, "REQUESTED", true);
-	if (columns->total)
-		dump_table_column(table, "TOTAL", true);
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(table, titles[i], i == 3);
+		dump_table_add(table, "b", part->bytes);
+	dump_table_add(table, "sppdxxss",
+		ttmem_name(TTMEM_NAMES_FIGURE, o->figure),
+		dump_place_text(snapshot, part->place, o->place, devices),
+		dump_process_name(snapshot, o->process, name), o->age_ns, o->id,
+		o->address, flags_text(o, flags), o->scope);
 }
 
 static int objects_print(
 	const struct dump_report *report, const struct part *part)
 {
 	struct columns columns = { false, false };
-	struct dump_table table;
+	struct dump_table table = { .exact = report->options->exact };
 	struct dump_part *parts;
 	size_t len, i;
 	int r = dump_objects_sort(&report->selection, part->wants, NULL,
@@ -104,8 +80,11 @@ static int objects_print(
 		columns.requested |= parts[i].object->requested !=
 			parts[i].object->bytes;
 	}
-	memset(&table, 0, sizeof(table));
-	columns_add(&columns, &table);
+	dump_table_columns(&table, ">BYTES");
+	dump_table_columns(&table, columns.requested ? ">REQUESTED" : "");
+	dump_table_columns(&table, columns.total ? ">TOTAL" : "");
+	dump_table_columns(
+		&table, "KIND,DEVICES,PROCESS,>AGE,ID,ADDRESS,FLAGS,SCOPE");
 	for (i = 0; i < len; i++)
 		part_add(report, &columns, &parts[i], &table);
 	free(parts);
@@ -114,74 +93,61 @@ static int objects_print(
 
 /* -- in groups --------------------------------------------------------------------- */
 
-static void keys_columns(unsigned keys, struct dump_table *table)
-{
-	if (keys & DUMP_KEY_DEVICE)
-		dump_table_column(table, "DEVICE", false);
-	if (keys & DUMP_KEY_PROCESS)
-		dump_table_column(table, "PROCESS", false);
-	if (keys & DUMP_KEY_KIND)
-		dump_table_column(table, "KIND", false);
-	if (keys & DUMP_KEY_CLASS)
-		dump_table_column(table, "CLASS", false);
-	if (keys & DUMP_KEY_SIZE)
-		dump_table_column(table, "SIZE", true);
-	if (keys & DUMP_KEY_SCOPE)
-		dump_table_column(table, "SCOPE", false);
-}
-
-static void keys_add(const struct dump_report *report, unsigned keys,
+static void keys_add(const struct dump_report *report,
 	const struct dump_group *group, struct dump_table *table)
 {
 	const struct ttmem_snapshot *snapshot = report->snapshot;
 	char name[DUMP_NAME_SIZE], devices[DUMP_LABEL_SIZE];
+	unsigned keys = report->options->keys;
 
 	if (keys & DUMP_KEY_DEVICE)
-		dump_table_add_plain(table,
+		dump_table_add(table, "p",
 			dump_place_text(
 				snapshot, group->place, group->whole, devices));
 	if (keys & DUMP_KEY_PROCESS)
-		dump_table_add_plain(table,
+		dump_table_add(table, "p",
 			dump_process_name(snapshot, group->process, name));
 	if (keys & DUMP_KEY_KIND)
-		dump_table_add(
-			table, ttmem_name(TTMEM_NAMES_FIGURE, group->figure));
+		dump_table_add(table, "s",
+			ttmem_name(TTMEM_NAMES_FIGURE, group->figure));
 	if (keys & DUMP_KEY_CLASS)
-		dump_table_add(table,
+		dump_table_add(table, "s",
 			ttmem_name(TTMEM_NAMES_CLASS, group->leak_class));
 	if (keys & DUMP_KEY_SIZE)
-		dump_add_bytes(report, table, group->size);
+		dump_table_add(table, "b", group->size);
 	if (keys & DUMP_KEY_SCOPE)
-		dump_table_add(table, group->scope);
-}
-
-static void group_add(const struct dump_report *report,
-	const struct dump_group *group, struct dump_table *table)
-{
-	char cell[DUMP_CELL_SIZE];
-
-	dump_add_bytes(report, table, group->bytes);
-	dump_add_count(table, group->objects);
-	dump_add_count(table, group->devices);
-	dump_add_count(table, group->processes);
-	dump_table_add_plain(table, dump_duration(group->age_ns, cell));
-	keys_add(report, report->options->keys, group, table);
+		dump_table_add(table, "s", group->scope);
 }
 
 static int groups_print(
 	const struct dump_report *report, const struct dump_groups *groups)
 {
-	static const char *const titles[] = { "BYTES", "OBJECTS", "DEVICES",
-		"PROCESSES", "OLDEST" };
-	struct dump_table table;
+	static const struct {
+		unsigned key;
+		const char *title;
+	} titles[] = {
+		{ DUMP_KEY_DEVICE, "DEVICE" },
+		{ DUMP_KEY_PROCESS, "PROCESS" },
+		{ DUMP_KEY_KIND, "KIND" },
+		{ DUMP_KEY_CLASS, "CLASS" },
+		{ DUMP_KEY_SIZE, ">SIZE" },
+		{ DUMP_KEY_SCOPE, "SCOPE" },
+	};
+	struct dump_table table = { .exact = report->options->exact };
+	const struct dump_group *g;
 	size_t i;
 
-	memset(&table, 0, sizeof(table));
+	dump_table_columns(
+		&table, ">BYTES,>OBJECTS,>DEVICES,>PROCESSES,>OLDEST");
 	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&table, titles[i], true);
-	keys_columns(report->options->keys, &table);
-	for (i = 0; i < groups->len && i < report->options->top; i++)
-		group_add(report, &groups->groups[i], &table);
+		if (report->options->keys & titles[i].key)
+			dump_table_columns(&table, titles[i].title);
+	for (i = 0; i < groups->len && i < report->options->top; i++) {
+		g = &groups->groups[i];
+		dump_table_add(&table, "bnnnd", g->bytes, g->objects,
+			g->devices, g->processes, g->age_ns);
+		keys_add(report, g, &table);
+	}
 	return dump_table_print(&table, report->file, 2);
 }
 

@@ -3,16 +3,9 @@
 /* Who uses the devices, and who did. */
 #include "render.h"
 
-#include <string.h>
-
-#include "ttmem-dump/cell.h"
-#include "common/text.h"
+#include "common/process.h"
 
 #define COMMAND_SIZE 200u
-
-static const char *const figure_titles[TTMEM_FIGURES] = { "DRAM", "L1",
-	"SYSTEM", "L1_SMALL", "TRACE", "CB", "KERNEL_APP", "KERNEL_FABRIC",
-	"KERNEL_DISP" };
 
 /* Dead processes are listed if they left something that is not acknowledged. */
 static bool process_is_listed(
@@ -59,62 +52,70 @@ static void figures_add(const struct dump_report *report, uint32_t used,
 	unsigned f;
 
 	for (f = 0; f < TTMEM_FIGURES; f++) {
-		if (!(used >> f & 1))
-			continue;
 		sums = dump_selection_sums(&report->selection, index, f);
-		dump_add_bytes(report, table,
-			retired ? sums->orphaned_bytes : sums->live_bytes);
+		if (used >> f & 1)
+			dump_table_add(table, "b",
+				retired ? sums->orphaned_bytes :
+					  sums->live_bytes);
 	}
-}
-
-static void identity_add(const struct dump_report *report, size_t index,
-	struct dump_table *table)
-{
-	const struct ttmem_process_row *p = ttmem_snapshot_process(
-		report->snapshot, index);
-	char cell[DUMP_CELL_SIZE], name[DUMP_NAME_SIZE];
-
-	dump_add_count(table, p->pid);
-	dump_table_add_plain(table, ttm_user_text(p->uid, cell));
-	dump_table_add(table, ttmem_name(TTMEM_NAMES_PROCESS, p->state));
-	dump_table_add_plain(
-		table, dump_process_devices(report->snapshot, index, name));
-}
-
-static void process_add(const struct dump_report *report, uint32_t used,
-	size_t index, struct dump_table *table)
-{
-	const struct ttmem_process_row *p = ttmem_snapshot_process(
-		report->snapshot, index);
-	char command[COMMAND_SIZE], name[DUMP_NAME_SIZE];
-
-	identity_add(report, index, table);
-	figures_add(report, used, index, false, table);
-	dump_add_count(table, p->objects);
-	dump_add_count(table, p->events_per_s);
-	dump_add_count(table, dump_reasons_sum(p->anomalies));
-	dump_add_count(table, dump_reasons_sum(p->lost_events));
-	dump_add_count(table, p->missed);
-	dump_table_add_plain(table, dump_container(p->cgroup, name));
-	dump_table_add_plain(
-		table, dump_command_line(p, command, sizeof(command)));
-}
-
-static void identity_columns(struct dump_table *table)
-{
-	dump_table_column(table, "PID", true);
-	dump_table_column(table, "USER", false);
-	dump_table_column(table, "STATE", false);
-	dump_table_column(table, "DEVICES", false);
 }
 
 static void figures_columns(struct dump_table *table, uint32_t used)
 {
+	static const char *const titles[TTMEM_FIGURES] = { ">DRAM", ">L1",
+		">SYSTEM", ">L1_SMALL", ">TRACE", ">CB", ">KERNEL_APP",
+		">KERNEL_FABRIC", ">KERNEL_DISP" };
 	unsigned f;
 
 	for (f = 0; f < TTMEM_FIGURES; f++)
 		if (used >> f & 1)
-			dump_table_column(table, figure_titles[f], true);
+			dump_table_columns(table, titles[f]);
+}
+
+static void process_add(const struct dump_report *report, uint32_t used,
+	size_t index, bool retired, struct dump_table *table)
+{
+	const struct ttmem_snapshot *snapshot = report->snapshot;
+	const struct ttmem_process_row *p = ttmem_snapshot_process(
+		snapshot, index);
+	char command[COMMAND_SIZE], name[DUMP_NAME_SIZE], user[DUMP_CELL_SIZE];
+
+	dump_table_add(table, "npsp", p->pid, ttm_user_text(p->uid, user),
+		ttmem_name(TTMEM_NAMES_PROCESS, p->state),
+		dump_process_devices(snapshot, index, name));
+	if (retired)
+		dump_table_add(table, "dn", dump_ago(snapshot, p->retired_ns),
+			ttm_value_add(p->objects, p->unlisted));
+	figures_add(report, used, index, retired, table);
+	if (retired)
+		dump_table_add(table, "n", p->in_flight);
+	else
+		dump_table_add(table, "nnnnnp", p->objects, p->events_per_s,
+			dump_reasons_sum(p->anomalies),
+			dump_reasons_sum(p->lost_events), p->missed,
+			ttm_container_text(p->cgroup, name, sizeof(name)));
+	dump_table_add(table, "p",
+		ttm_command_text(p->cmdline, p->cmdline_len, p->comm, command,
+			sizeof(command)));
+}
+
+static int processes_print(const struct dump_report *report, bool retired)
+{
+	struct dump_table table = { .exact = report->options->exact };
+	uint32_t used = figures_used(report, retired);
+	size_t i;
+
+	dump_table_columns(&table, ">PID,USER,STATE,DEVICES");
+	dump_table_columns(&table, retired ? ">AGO,>LEFT" : "");
+	figures_columns(&table, used);
+	dump_table_columns(&table,
+		retired ? ">IN FLIGHT,COMMAND" :
+			  ">OBJECTS,>EVENTS/S,>ANOMALIES,>LOST,>MISSED,"
+			  "CONTAINER,COMMAND");
+	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
+		if (process_is_listed(report, i, retired))
+			process_add(report, used, i, retired, &table);
+	return dump_table_print(&table, report->file, 2);
 }
 
 static size_t processes_count(const struct dump_report *report, bool retired)
@@ -128,55 +129,17 @@ static size_t processes_count(const struct dump_report *report, bool retired)
 
 int dump_text_processes(const struct dump_report *report)
 {
-	static const char *const titles[] = { "OBJECTS", "EVENTS/S",
-		"ANOMALIES", "LOST", "MISSED" };
-	size_t len = processes_count(report, false), i;
-	struct dump_table table;
-	uint32_t used;
+	size_t len = processes_count(report, false);
 
 	dump_title(report, "Processes: %zu", len);
-	if (len == 0)
-		return 0;
-	memset(&table, 0, sizeof(table));
-	used = figures_used(report, false);
-	identity_columns(&table);
-	figures_columns(&table, used);
-	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		dump_table_column(&table, titles[i], true);
-	dump_table_column(&table, "CONTAINER", false);
-	dump_table_column(&table, "COMMAND", false);
-	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
-		if (process_is_listed(report, i, false))
-			process_add(report, used, i, &table);
-	return dump_table_print(&table, report->file, 2);
-}
-
-/* -- those that are gone ------------------------------------------------------------ */
-
-static void retired_add(const struct dump_report *report, uint32_t used,
-	size_t index, struct dump_table *table)
-{
-	const struct ttmem_process_row *p = ttmem_snapshot_process(
-		report->snapshot, index);
-	char command[COMMAND_SIZE], cell[DUMP_CELL_SIZE];
-
-	identity_add(report, index, table);
-	dump_table_add_plain(table,
-		dump_duration(dump_ago(report->snapshot, p->retired_ns), cell));
-	dump_add_count(table, ttm_value_add(p->objects, p->unlisted));
-	figures_add(report, used, index, true, table);
-	dump_add_count(table, p->in_flight);
-	dump_table_add_plain(
-		table, dump_command_line(p, command, sizeof(command)));
+	return len ? processes_print(report, false) : 0;
 }
 
 int dump_text_retired(const struct dump_report *report)
 {
 	size_t len = processes_count(report, true), all = 0, acked = 0, i;
 	const struct ttmem_process_row *p;
-	struct dump_table table;
 	char note[64] = "";
-	uint32_t used;
 
 	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++) {
 		p = ttmem_snapshot_process(report->snapshot, i);
@@ -192,18 +155,5 @@ int dump_text_retired(const struct dump_report *report)
 		snprintf(note, sizeof(note), ", %zu acknowledged", acked);
 	dump_title(report, "Retired processes: %zu, %zu left something%s", all,
 		len, note);
-	if (len == 0)
-		return 0;
-	memset(&table, 0, sizeof(table));
-	used = figures_used(report, true);
-	identity_columns(&table);
-	dump_table_column(&table, "AGO", true);
-	dump_table_column(&table, "LEFT", true);
-	figures_columns(&table, used);
-	dump_table_column(&table, "IN FLIGHT", true);
-	dump_table_column(&table, "COMMAND", false);
-	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
-		if (process_is_listed(report, i, true))
-			retired_add(report, used, i, &table);
-	return dump_table_print(&table, report->file, 2);
+	return len ? processes_print(report, true) : 0;
 }
