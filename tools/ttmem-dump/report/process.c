@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ttmem-dump/cell.h"
-#include "common/text.h"
+#include "common/process.h"
 #include "render.h"
 
 #define DEVICES_LISTED 64u
@@ -15,14 +15,8 @@ const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 {
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		snapshot, index);
-	char comm[DUMP_CELL_SIZE], pid[DUMP_CELL_SIZE];
 
-	if (!p)
-		return memcpy(buffer, "-", 2);
-	ttm_text_escape(p->comm ? p->comm : "?", comm, sizeof(comm));
-	snprintf(buffer, DUMP_NAME_SIZE, "%s[%.20s]", comm,
-		ttm_count_text(p->pid, pid));
-	return buffer;
+	return p ? ttm_process_name(p, buffer) : memcpy(buffer, "-", 2);
 }
 
 bool dump_process_is_retired(const struct ttmem_process_row *process)

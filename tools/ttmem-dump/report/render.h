@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/process.h"
 #include "group.h"
 #include "report.h"
 #include "table.h"
 #include "ttmem-dump/cell.h"
 
-#define DUMP_NAME_SIZE 96u
+#define DUMP_NAME_SIZE TTM_PROCESS_NAME_SIZE
 
 /* Each prints nothing if there is nothing to tell. Return 0 or -ENOMEM. */
 int dump_text_devices(const struct dump_report *report);

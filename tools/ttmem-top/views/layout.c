@@ -175,6 +175,23 @@ void top_table_widths(
 	top_layout_columns(sizes, len, cols, ret_widths);
 }
 
+size_t top_table_shown(enum top_table table, int cols, const int *wider,
+	struct top_shown ret_shown[TOP_COLUMNS])
+{
+	size_t first = top_table_first(table), len = 0, i;
+	int widths[TOP_COLUMNS], col = 0;
+
+	top_table_widths(table, cols, wider, widths);
+	for (i = 0; i < top_table_len(table); i++) {
+		if (!widths[i])
+			continue;
+		ret_shown[len++] = (struct top_shown){ first + i, col,
+			widths[i] };
+		col += widths[i] + 1;
+	}
+	return len;
+}
+
 struct top_rect top_layout_window(
 	const struct top_rect *screen, int rows, int cols)
 {

@@ -72,6 +72,16 @@ struct top_rect top_layout_window(
 void top_table_widths(
 	enum top_table table, int cols, const int *wider, int *ret_widths);
 
+/* A column that has room. */
+struct top_shown {
+	size_t column; /* enum top_column_id */
+	int col, width;
+};
+
+/* The same, those that are shown; returns how many. */
+size_t top_table_shown(enum top_table table, int cols, const int *wider,
+	struct top_shown ret_shown[TOP_COLUMNS]);
+
 /*
  * The first row to be shown of `len`, `shown` at a time, so that `selected` is among
  * them and as little moves as possible.

@@ -8,6 +8,7 @@
 #include "view.h"
 
 #define LINE_SIZE 1024u
+#define LABEL_COLS 16
 
 void top_text_begin(
 	struct top_text *text, const struct top_area *area, int cols)
@@ -17,7 +18,7 @@ void top_text_begin(
 	text->failed = top_grid_size(&text->grid, 64, cols) < 0;
 }
 
-struct top_area top_text_rows(struct top_text *text, int rows)
+struct top_area top_rows(struct top_text *text, int rows)
 {
 	struct top_area none = { &text->grid, 0, 0, 0, 0, 0 };
 	struct top_area all;
@@ -32,10 +33,10 @@ struct top_area top_text_rows(struct top_text *text, int rows)
 	return top_area_part(&all, row, 0, rows, all.cols);
 }
 
-void top_text_line(
+void top_line(
 	struct top_text *text, enum top_look look, const char *format, ...)
 {
-	struct top_area area = top_text_rows(text, 1);
+	struct top_area area = top_rows(text, 1);
 	char line[LINE_SIZE];
 	va_list arguments;
 
@@ -64,21 +65,21 @@ static int line_break(const char *value, int cols)
 	return at;
 }
 
-void top_text_field(struct top_text *text, int indent, enum top_look look,
-	const char *label, const char *format, ...)
+void top_field(struct top_text *text, enum top_look look, const char *label,
+	const char *format, ...)
 {
 	char line[LINE_SIZE * 4];
 	const char *value = line;
 	struct top_area area;
 	va_list arguments;
-	int length;
+	int length, half = text->grid.cols / 2;
+	int indent = LABEL_COLS > half ? half : LABEL_COLS;
 
 	va_start(arguments, format);
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	indent = indent > text->grid.cols / 2 ? text->grid.cols / 2 : indent;
 	do {
-		area = top_text_rows(text, 1);
+		area = top_rows(text, 1);
 		if (area.cols <= indent)
 			return;
 		length = line_break(value, area.cols - indent);
@@ -91,15 +92,15 @@ void top_text_field(struct top_text *text, int indent, enum top_look look,
 	} while (*value);
 }
 
-void top_text_head(struct top_text *text, const char *title)
+void top_head(struct top_text *text, const char *title)
 {
 	const struct top_glyphs *glyphs;
 	struct top_area area;
 	int col;
 
 	if (text->row)
-		top_text_rows(text, 1);
-	area = top_text_rows(text, 1);
+		top_rows(text, 1);
+	area = top_rows(text, 1);
 	if (!area.cols)
 		return;
 	glyphs = top_glyphs_of(&area);

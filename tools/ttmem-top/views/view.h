@@ -41,6 +41,17 @@ int top_devices_rows(const struct top_model *model, int cols, bool compact);
 int top_breakdown_rows(const struct top_device *device);
 void top_breakdown_paint(const struct top_model *model,
 	const struct top_device *device, const struct top_area *area);
+/* A cell of a table, aligned as its column. */
+void top_cell(const struct top_area *area, int row,
+	const struct top_shown *shown, enum top_look look, const char *text);
+/* The line of a list's row: a click chooses it. */
+void top_line_end(const struct top_area *line, size_t place, size_t selected);
+struct top_area top_area_of(
+	const struct top_area *area, const struct top_rect *rect);
+/* "13.9%!": with room for the mark behind the number. */
+void top_percent_cell(const struct top_area *area, int row, int col, int width,
+	uint64_t used, uint64_t size);
+
 /* Used, capacity, percent with bar: one line of it, for summaries. */
 int top_meter_paint(const struct top_area *area, int row, int col, int width,
 	const char *label, uint64_t used, uint64_t size);
@@ -59,15 +70,14 @@ struct top_text {
 void top_text_begin(
 	struct top_text *text, const struct top_area *area, int cols);
 /* An area of `rows` rows at the end, and on behind it. */
-struct top_area top_text_rows(struct top_text *text, int rows);
-__attribute__((format(printf, 3, 4))) void top_text_line(
+struct top_area top_rows(struct top_text *text, int rows);
+__attribute__((format(printf, 3, 4))) void top_line(
 	struct top_text *text, enum top_look look, const char *format, ...);
 /* A label, and what does not fit beside it goes on below. */
-__attribute__((format(printf, 5, 6))) void top_text_field(struct top_text *text,
-	int indent, enum top_look look, const char *label, const char *format,
-	...);
+__attribute__((format(printf, 4, 5))) void top_field(struct top_text *text,
+	enum top_look look, const char *label, const char *format, ...);
 /* A heading with a line before it. */
-void top_text_head(struct top_text *text, const char *title);
+void top_head(struct top_text *text, const char *title);
 /* Shows it from a row on, and frees it. */
 void top_text_paint(
 	struct top_text *text, const struct top_area *area, int first);

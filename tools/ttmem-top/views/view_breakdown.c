@@ -181,59 +181,36 @@ static enum top_look line_look(const struct line *line, size_t column)
 	return TOP_LOOK_PLAIN;
 }
 
-static void line_cell(const struct top_area *area, int row, int col, int width,
-	const struct line *line, size_t column)
+static void line_cell(const struct top_area *area, int row,
+	const struct top_shown *shown, const struct line *line)
 {
 	double fraction = top_fraction(line->used, line->size);
-	enum top_level level = top_level_of(fraction);
-	enum top_look look = top_level_look(level, TOP_LOOK_PLAIN);
 	char text[TOP_TEXT_SIZE];
 
-	if (column == TOP_COLUMN_BREAKDOWN_BAR) {
-		if (fraction >= 0)
-			top_bar(area, row, col, width, fraction);
-		return;
-	}
-	if (column == TOP_COLUMN_BREAKDOWN_PERCENT) {
-		top_put_right(area, row, col, width - 2, look,
-			top_percent(line->used, line->size, text));
-		top_put_left(area, row, col + width - 2, 2, look,
-			top_level_mark(level));
-		return;
-	}
-	look = line_look(line, column);
-	line_text(line, column, text);
-	if (top_columns[column].side == TOP_SIDE_RIGHT)
-		top_put_right(area, row, col, width, look, text);
-	else
-		top_put_left(area, row, col, width, look, text);
+	if (shown->column == TOP_COLUMN_BREAKDOWN_PERCENT)
+		top_percent_cell(area, row, shown->col, shown->width,
+			line->used, line->size);
+	else if (shown->column != TOP_COLUMN_BREAKDOWN_BAR)
+		top_cell(area, row, shown, line_look(line, shown->column),
+			line_text(line, shown->column, text));
+	else if (fraction >= 0)
+		top_bar(area, row, shown->col, shown->width, fraction);
 }
 
 static void lines_paint(const struct lines *lines, const struct top_area *area)
 {
-	size_t first = top_table_first(TOP_TABLE_BREAKDOWN), i, c;
-	size_t len = top_table_len(TOP_TABLE_BREAKDOWN);
-	int widths[TOP_COLUMNS], col = 0;
+	struct top_shown shown[TOP_COLUMNS], *s;
+	size_t i,
+		len = top_table_shown(
+			TOP_TABLE_BREAKDOWN, area->cols, NULL, shown);
 
-	top_table_widths(TOP_TABLE_BREAKDOWN, area->cols, NULL, widths);
-	for (c = 0; c < len; c++) {
-		const struct top_column *column = &top_columns[first + c];
-
-		if (!widths[c])
-			continue;
-		if (column->side == TOP_SIDE_RIGHT)
-			top_put_right(area, 0, col,
-				first + c == TOP_COLUMN_BREAKDOWN_PERCENT ?
-					widths[c] - 2 :
-					widths[c],
-				TOP_LOOK_DIM, column->title);
-		else
-			top_put_left(area, 0, col, widths[c], TOP_LOOK_DIM,
-				column->title);
+	for (s = shown; s < shown + len; s++) {
 		for (i = 0; i < lines->len; i++)
-			line_cell(area, (int)i + 1, col, widths[c],
-				&lines->list[i], first + c);
-		col += widths[c] + 1;
+			line_cell(area, (int)i + 1, s, &lines->list[i]);
+		if (s->column == TOP_COLUMN_BREAKDOWN_PERCENT)
+			s->width -= 2; /* the marks have no title */
+		top_cell(
+			area, 0, s, TOP_LOOK_DIM, top_columns[s->column].title);
 	}
 }
 
@@ -274,8 +251,8 @@ static void headroom_paint(const struct top_model *model,
 {
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		model->snapshot, d->clash_process);
+	char text[TOP_TEXT_SIZE], name[TTM_PROCESS_NAME_SIZE];
 	bool clash = d->headroom != TTMEM_HEADROOM_UNKNOWN && d->headroom < 0;
-	char text[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
 	int col;
 
 	top_put(area, row, 0, TOP_LOOK_LABEL, "CB headroom");
@@ -285,10 +262,8 @@ static void headroom_paint(const struct top_model *model,
 	if (d->headroom != TTMEM_HEADROOM_UNKNOWN)
 		col = top_put(area, row, col, TOP_LOOK_DIM, " per core");
 	if (p)
-		top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s[%s]",
-			ttm_text_escape(
-				p->comm ? p->comm : "?", comm, sizeof(comm)),
-			ttm_count_text(p->pid, text));
+		top_printf_whole(area, row, col, TOP_LOOK_DIM, "  %s",
+			ttm_process_name(p, name));
 }
 
 static void flow_paint(

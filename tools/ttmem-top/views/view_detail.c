@@ -9,7 +9,6 @@
 #include "common/text.h"
 #include "view.h"
 
-#define LABEL_COLS 16
 #define LONG_SIZE 4096u
 #define OBJECTS_SHOWN 200u
 #define PLACE_COLS 9
@@ -24,20 +23,20 @@ static void readings_add(
 	char age[TOP_TEXT_SIZE];
 	unsigned i;
 
-	top_text_head(text, "Readings of the driver");
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "number",
-		"/dev/tenstorrent/%llu", (unsigned long long)t->number);
+	top_head(text, "Readings of the driver");
+	top_field(text, TOP_LOOK_PLAIN, "number", "/dev/tenstorrent/%llu",
+		(unsigned long long)t->number);
 	for (i = 0; i < TTMEM_READINGS; i++) {
 		const char *name = ttmem_name(TTMEM_NAMES_READING, i);
 
 		if (!name)
 			continue;
 		if (t->errors[i] && t->errors[i] != TTMEM_UNKNOWN)
-			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
-				"- (%s)", strerror((int)t->errors[i]));
+			top_field(text, TOP_LOOK_PLAIN, name, "- (%s)",
+				strerror((int)t->errors[i]));
 		else
-			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, name,
-				"%s old", top_duration(t->ages_ns[i], age));
+			top_field(text, TOP_LOOK_PLAIN, name, "%s old",
+				top_duration(t->ages_ns[i], age));
 	}
 }
 
@@ -46,7 +45,7 @@ static void sharers_add(const struct top_model *model,
 {
 	const struct ttmem_share_row *share;
 	const struct ttmem_process_row *p;
-	struct top_area line = top_text_rows(text, 1);
+	struct top_area line = top_rows(text, 1);
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
 	size_t i;
 
@@ -57,7 +56,7 @@ static void sharers_add(const struct top_model *model,
 		p = ttmem_snapshot_process(model->snapshot, share->process);
 		if (share->device != device->index || share->open != 1 || !p)
 			continue;
-		line = top_text_rows(text, 1);
+		line = top_rows(text, 1);
 		top_put_right(&line, 0, 0, 8, TOP_LOOK_PLAIN,
 			ttm_count_text(p->pid, a));
 		top_put_right(&line, 0, 9, 8, TOP_LOOK_PLAIN,
@@ -78,13 +77,13 @@ static void sharers_add(const struct top_model *model,
 void top_detail_device(const struct top_model *model,
 	const struct top_device *device, struct top_text *text)
 {
-	struct top_area area = top_text_rows(text, top_breakdown_rows(device));
+	struct top_area area = top_rows(text, top_breakdown_rows(device));
 
 	top_breakdown_paint(model, device, &area);
-	top_text_head(text, "Processes");
+	top_head(text, "Processes");
 	sharers_add(model, device, text);
 	if (device->untracked)
-		top_text_line(text, TOP_LOOK_WARN,
+		top_line(text, TOP_LOOK_WARN,
 			"! %llu more have it open and do not report",
 			(unsigned long long)device->untracked);
 	if (device->telemetry)
@@ -97,7 +96,7 @@ static void command_add(struct top_text *text, const struct top_row *row)
 {
 	char command[LONG_SIZE];
 
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "command", "%s",
+	top_field(text, TOP_LOOK_PLAIN, "command", "%s",
 		top_row_command(row, true, command, sizeof(command)));
 }
 
@@ -119,8 +118,8 @@ static void shares_add(const struct top_model *model, const struct top_row *row,
 		snprintf(title, sizeof(title), "Device %s%s",
 			model->devices.list[place].name,
 			share->open == 1 ? "" : ", closed");
-		top_text_head(text, title);
-		line = top_text_rows(text, 1);
+		top_head(text, title);
+		line = top_rows(text, 1);
 		top_printf(&line, 0, 0, TOP_LOOK_DIM, "%-18s %9s %9s %9s %9s",
 			"KIND", "USED", "OBJECTS", "PEAK", "ORPHANED");
 		for (f = 0; f < TTMEM_FIGURES; f++) {
@@ -128,7 +127,7 @@ static void shares_add(const struct top_model *model, const struct top_row *row,
 
 			if (!s->alloc_objects)
 				continue;
-			line = top_text_rows(text, 1);
+			line = top_rows(text, 1);
 			top_put(&line, 0, 0, TOP_LOOK_LABEL,
 				ttmem_name(TTMEM_NAMES_FIGURE, f));
 			top_put_right(&line, 0, 19, 9, TOP_LOOK_STRONG,
@@ -154,8 +153,8 @@ static void reasons_add(struct top_text *text, enum ttmem_names set,
 	for (i = 0; i < TTMEM_REASONS; i++) {
 		name = ttmem_name(set, i);
 		if (name && counts[i] && counts[i] != TTMEM_UNKNOWN)
-			top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, what,
-				"%llu %s", (unsigned long long)counts[i], name);
+			top_field(text, TOP_LOOK_PLAIN, what, "%llu %s",
+				(unsigned long long)counts[i], name);
 	}
 }
 
@@ -194,7 +193,7 @@ static void object_add(const struct top_model *model, struct top_text *text,
 	const struct ttmem_object_row *object = listed->object;
 	const struct ttmem_place_row *place = ttmem_snapshot_place(
 		model->snapshot, object->place);
-	struct top_area line = top_text_rows(text, 1);
+	struct top_area line = top_rows(text, 1);
 	const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, object->figure);
 	const char *path = object->scope_path ? object->scope_path :
 						object->scope;
@@ -234,20 +233,20 @@ static void objects_add(const struct top_model *model,
 			list[len++] = (struct listed_object){ object,
 				top_object_bytes(object, row->device) };
 	}
-	top_text_head(text, "Largest objects");
+	top_head(text, "Largest objects");
 	if (!len) {
-		top_text_line(text, TOP_LOOK_DIM, "none listed");
+		top_line(text, TOP_LOOK_DIM, "none listed");
 		free(list);
 		return;
 	}
 	qsort(list, len, sizeof(*list), object_compare);
-	line = top_text_rows(text, 1);
+	line = top_rows(text, 1);
 	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%9s %-18s %-*s %8s  %-16s %s",
 		"BYTES", "KIND", PLACE_COLS, "DEVICES", "AGE", "ID", "SCOPE");
 	for (i = 0; i < len && i < OBJECTS_SHOWN; i++)
 		object_add(model, text, &list[i]);
 	if (i < len)
-		top_text_line(text, TOP_LOOK_DIM, "and %zu more", len - i);
+		top_line(text, TOP_LOOK_DIM, "and %zu more", len - i);
 	free(list);
 }
 
@@ -257,19 +256,17 @@ static void process_add(const struct top_model *model,
 	uint64_t now = ttmem_snapshot_info(model->snapshot)->taken_ns;
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], path[512];
 
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "cgroup", "%s",
+	top_field(text, TOP_LOOK_PLAIN, "cgroup", "%s",
 		ttm_text_escape(
 			p->cgroup ? p->cgroup : "-", path, sizeof(path)));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "tracked for",
-		"%s, last event %s ago",
+	top_field(text, TOP_LOOK_PLAIN, "tracked for", "%s, last event %s ago",
 		top_duration(ttm_value_ago(now, p->started_ns), a),
 		top_duration(ttm_value_ago(now, p->last_event_ns), b));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
-		"%s, %s per second", ttm_count_text(p->events, a),
+	top_field(text, TOP_LOOK_PLAIN, "events", "%s, %s per second",
+		ttm_count_text(p->events, a),
 		ttm_count_text(p->events_per_s, b));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "missed",
-		"%s records, in flight %s", ttm_count_text(p->missed, a),
-		ttm_count_text(p->in_flight, b));
+	top_field(text, TOP_LOOK_PLAIN, "missed", "%s records, in flight %s",
+		ttm_count_text(p->missed, a), ttm_count_text(p->in_flight, b));
 	reasons_add(text, TTMEM_NAMES_LOSS, "! lost", p->lost_events);
 	reasons_add(text, TTMEM_NAMES_ANOMALY, "! anomaly", p->anomalies);
 }
@@ -290,15 +287,15 @@ void top_detail_row(const struct top_model *model, const struct top_row *row,
 		return;
 	}
 	if (row->kind == TOP_ROW_SCOPE) {
-		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "scope", "%s",
+		top_field(text, TOP_LOOK_PLAIN, "scope", "%s",
 			ttm_text_escape(row->comm ? row->comm : "(none)", scope,
 				sizeof(scope)));
 		objects_add(model, row, text);
 		return;
 	}
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "pid", "%s, user %s",
+	top_field(text, TOP_LOOK_PLAIN, "pid", "%s, user %s",
 		ttm_count_text(row->pid, a), ttm_user_text(row->uid, b));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "state", "%s",
+	top_field(text, TOP_LOOK_PLAIN, "state", "%s",
 		top_state_name(row->state));
 	if (p)
 		process_add(model, p, text);

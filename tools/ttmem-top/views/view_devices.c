@@ -19,21 +19,14 @@
 static void meter_cell(const struct top_area *area, int row, int col, int width,
 	uint64_t used, uint64_t size)
 {
-	double fraction = top_fraction(used, size);
-	enum top_level level = top_level_of(fraction);
-	char percent[TOP_TEXT_SIZE];
 	int bar = width - METER_TEXT - 1;
 
-	top_percent(used, size, percent);
 	if (bar >= 4) {
-		top_bar(area, row, col, bar, fraction);
+		top_bar(area, row, col, bar, top_fraction(used, size));
 		col += bar + 1;
 		width -= bar + 1;
 	}
-	top_put_right(area, row, col, width - 2,
-		top_level_look(level, TOP_LOOK_PLAIN), percent);
-	top_put_left(area, row, col + width - 2, 2,
-		top_level_look(level, TOP_LOOK_PLAIN), top_level_mark(level));
+	top_percent_cell(area, row, col, width, used, size);
 }
 
 static const char *used_text(
@@ -121,54 +114,24 @@ static enum top_look cell_look(const struct top_device *device, size_t column)
 	return TOP_LOOK_PLAIN;
 }
 
-static void cell_paint(const struct top_area *area, int row, int col, int width,
-	const struct top_device *device, size_t column)
+static void cell_paint(const struct top_area *area,
+	const struct top_shown *shown, const struct top_device *device)
 {
 	const struct ttmem_device_row *d = device->row;
 	char buffer[TOP_TEXT_SIZE];
-	const char *text;
 
-	if (column == TOP_COLUMN_DEVICES_DRAM_BAR) {
-		meter_cell(area, row, col, width, d->dram_use, d->dram_bytes);
-		return;
-	}
-	if (column == TOP_COLUMN_DEVICES_L1_BAR) {
-		meter_cell(
-			area, row, col, width, d->l1_tensix_use, d->l1_bytes);
-		return;
-	}
-	text = cell_text(device, column, buffer);
-	if (top_columns[column].side == TOP_SIDE_RIGHT)
-		top_put_right(
-			area, row, col, width, cell_look(device, column), text);
+	if (shown->column == TOP_COLUMN_DEVICES_DRAM_BAR)
+		meter_cell(area, 0, shown->col, shown->width, d->dram_use,
+			d->dram_bytes);
+	else if (shown->column == TOP_COLUMN_DEVICES_L1_BAR)
+		meter_cell(area, 0, shown->col, shown->width, d->l1_tensix_use,
+			d->l1_bytes);
 	else
-		top_put_left(
-			area, row, col, width, cell_look(device, column), text);
+		top_cell(area, 0, shown, cell_look(device, shown->column),
+			cell_text(device, shown->column, buffer));
 }
 
 /* -- the table ---------------------------------------------------------------- */
-
-static void header_paint(const struct top_area *area, size_t first, size_t len,
-	const int *widths)
-{
-	const struct top_column *column;
-	int col = 0;
-	size_t i;
-
-	top_fill(area, 0, 0, area->cols, TOP_LOOK_HEAD, " ");
-	for (i = 0; i < len; i++) {
-		column = &top_columns[first + i];
-		if (!widths[i])
-			continue;
-		if (column->side == TOP_SIDE_RIGHT)
-			top_put_right(area, 0, col, widths[i], TOP_LOOK_HEAD,
-				column->title);
-		else
-			top_put_left(area, 0, col, widths[i], TOP_LOOK_HEAD,
-				column->title);
-		col += widths[i] + 1;
-	}
-}
 
 /* Names are as wide as they are, up to a limit. */
 static void wider_measure(const struct top_model *model,
@@ -201,27 +164,23 @@ static void wider_measure(const struct top_model *model,
 static void rows_paint(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
-	size_t first = top_table_first(TOP_TABLE_DEVICES), i, c;
-	size_t len = top_table_len(TOP_TABLE_DEVICES);
-	int widths[TOP_COLUMNS], wider[TOP_COLUMNS], col, row;
+	struct top_shown shown[TOP_COLUMNS];
+	int wider[TOP_COLUMNS], row;
 	struct top_area line;
+	size_t len, i, c;
 
 	wider_measure(model, area, wider);
-	top_table_widths(TOP_TABLE_DEVICES, area->cols, wider, widths);
-	header_paint(area, first, len, widths);
+	len = top_table_shown(TOP_TABLE_DEVICES, area->cols, wider, shown);
+	top_fill(area, 0, 0, area->cols, TOP_LOOK_HEAD, " ");
+	for (c = 0; c < len; c++)
+		top_cell(area, 0, &shown[c], TOP_LOOK_HEAD,
+			top_columns[shown[c].column].title);
 	for (row = 1, i = state->devices.first;
 		row < area->rows && i < model->devices.len; row++, i++) {
 		line = top_area_part(area, row, 0, 1, area->cols);
-		for (c = 0, col = 0; c < len; c++) {
-			if (!widths[c])
-				continue;
-			cell_paint(&line, 0, col, widths[c],
-				&model->devices.list[i], first + c);
-			col += widths[c] + 1;
-		}
-		if (i == state->devices.selected)
-			top_area_flag(&line, TOP_SELECTED);
-		top_spot_add(&line, 0, 0, 1, line.cols, TOP_SPOT_ROW, (int)i);
+		for (c = 0; c < len; c++)
+			cell_paint(&line, &shown[c], &model->devices.list[i]);
+		top_line_end(&line, i, state->devices.selected);
 	}
 }
 
@@ -274,9 +233,7 @@ static void compact_paint(const struct top_model *model,
 		top_put(&cell, 0, name + 2 + bar, TOP_LOOK_L1, "L");
 		meter_cell(&cell, 0, name + 3 + bar, bar - 1,
 			device->row->l1_tensix_use, device->row->l1_bytes);
-		if (i == state->devices.selected)
-			top_area_flag(&cell, TOP_SELECTED);
-		top_spot_add(&cell, 0, 0, 1, cell.cols, TOP_SPOT_ROW, (int)i);
+		top_line_end(&cell, i, state->devices.selected);
 	}
 }
 
@@ -315,13 +272,6 @@ void top_devices_table(const struct top_model *model, struct top_state *state,
 	rows_paint(model, state, area);
 }
 
-static struct top_area part_of(
-	const struct top_area *area, const struct top_rect *rect)
-{
-	return top_area_part(
-		area, rect->top, rect->left, rect->rows, rect->cols);
-}
-
 void top_view_devices(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
@@ -338,15 +288,15 @@ void top_view_devices(const struct top_model *model, struct top_state *state,
 		state->settings.compact, &layout);
 	if (!device)
 		layout.table = body;
-	part = part_of(area, &layout.table);
+	part = top_area_of(area, &layout.table);
 	top_devices_table(model, state, &part);
 	if (!device || !layout.detail.rows)
 		return;
-	part = part_of(area, &layout.rule);
+	part = top_area_of(area, &layout.rule);
 	top_fill(&part, 0, 0, part.cols, TOP_LOOK_BORDER, glyphs->across);
 	for (row = 0; !layout.rule.rows && row < layout.detail.rows; row++)
 		top_put(area, row, layout.detail.left - 1, TOP_LOOK_BORDER,
 			glyphs->down);
-	part = part_of(area, &layout.detail);
+	part = top_area_of(area, &layout.detail);
 	top_breakdown_paint(model, device, &part);
 }

@@ -132,6 +132,34 @@ int top_meter_paint(const struct top_area *area, int row, int col, int width,
 	return end;
 }
 
+void top_cell(const struct top_area *area, int row,
+	const struct top_shown *shown, enum top_look look, const char *text)
+{
+	if (top_columns[shown->column].side == TOP_SIDE_RIGHT)
+		top_put_right(area, row, shown->col, shown->width, look, text);
+	else
+		top_put_left(area, row, shown->col, shown->width, look, text);
+}
+
+void top_line_end(const struct top_area *line, size_t place, size_t selected)
+{
+	if (place == selected)
+		top_area_flag(line, TOP_SELECTED);
+	top_spot_add(line, 0, 0, 1, line->cols, TOP_SPOT_ROW, (int)place);
+}
+
+void top_percent_cell(const struct top_area *area, int row, int col, int width,
+	uint64_t used, uint64_t size)
+{
+	enum top_level level = top_level_of(top_fraction(used, size));
+	enum top_look look = top_level_look(level, TOP_LOOK_PLAIN);
+	char text[TOP_TEXT_SIZE];
+
+	col = top_put_right(
+		area, row, col, width - 2, look, top_percent(used, size, text));
+	top_put_left(area, row, col, 2, look, top_level_mark(level));
+}
+
 struct totals {
 	uint64_t dram, dram_bytes, l1, l1_bytes;
 };
@@ -305,7 +333,7 @@ static void footer_paint(const struct top_state *state, uint64_t now_ns,
 
 /* -- all of it ---------------------------------------------------------------- */
 
-static struct top_area part_of(
+struct top_area top_area_of(
 	const struct top_area *area, const struct top_rect *rect)
 {
 	return top_area_part(
@@ -332,18 +360,18 @@ void top_view_paint(const struct top_model *model, struct top_state *state,
 
 	top_layout_frame(
 		all.rows, all.cols, model->worth.text[0] != '\0', &layout);
-	part = part_of(&all, &layout.body);
+	part = top_area_of(&all, &layout.body);
 	body_paint(model, state, &part);
-	part = part_of(&all, &layout.tabs);
+	part = top_area_of(&all, &layout.tabs);
 	top_line_paint(model, state, &part);
-	part = part_of(&all, &layout.banner);
+	part = top_area_of(&all, &layout.banner);
 	banner_paint(model, &part);
-	part = part_of(&all, &layout.summary);
+	part = top_area_of(&all, &layout.summary);
 	if (model->snapshot)
 		summary_paint(model, state, &part);
-	part = part_of(&all, &layout.footer);
+	part = top_area_of(&all, &layout.footer);
 	footer_paint(state, now_ns, &part);
-	part = part_of(&all, &layout.body);
+	part = top_area_of(&all, &layout.body);
 	top_view_window(model, state, &part);
 }
 

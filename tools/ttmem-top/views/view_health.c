@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/process.h"
 #include "common/text.h"
 #include "view.h"
 
-#define LABEL_COLS 16
 #define SHOWN_AT_MOST 12u
 #define BESIDE_FROM_COLS 160
 #define GAP_COLS 3
@@ -18,27 +18,26 @@
 static void trouble_add(struct top_text *text, uint64_t count, const char *what)
 {
 	if (ttm_value_or_0(count))
-		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN, "! trouble",
-			"%llu %s", (unsigned long long)count, what);
+		top_field(text, TOP_LOOK_WARN, "! trouble", "%llu %s",
+			(unsigned long long)count, what);
 }
 
 static void counts_add(struct top_text *text, const struct ttmem_health_row *h)
 {
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "events",
-		"%s read, %s rescans", ttm_count_text(h->events, a),
-		ttm_count_text(h->scans, b));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "rounds",
+	top_field(text, TOP_LOOK_PLAIN, "events", "%s read, %s rescans",
+		ttm_count_text(h->events, a), ttm_count_text(h->scans, b));
+	top_field(text, TOP_LOOK_PLAIN, "rounds",
 		"%s, last took %s, at most %s", ttm_count_text(h->rounds, a),
 		top_duration(h->round_ns, b), top_duration(h->round_max_ns, c));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "publishing",
+	top_field(text, TOP_LOOK_PLAIN, "publishing",
 		"last took %s, at most %s; mirror %s",
 		top_duration(h->publish_ns, a),
 		top_duration(h->publish_max_ns, b),
 		top_bytes(h->mirror_bytes, c));
 	if (h->inotify == 0)
-		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN, "! discovery",
+		top_field(text, TOP_LOOK_WARN, "! discovery",
 			"by scanning only: no inotify");
 	trouble_add(text, h->refused, "files refused that are no segments");
 	trouble_add(text, h->over_limit, "segments beyond its limits");
@@ -61,28 +60,28 @@ static void server_add(const struct top_model *model, struct top_text *text)
 	const char *state = ttmem_name(TTMEM_NAMES_SOURCE, info->source);
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
-	top_text_head(text, "ttmemd");
-	top_text_field(text, LABEL_COLS,
+	top_head(text, "ttmemd");
+	top_field(text,
 		info->source == TTMEM_SOURCE_OK ? TOP_LOOK_GOOD :
 						  TOP_LOOK_CRITICAL,
 		"state", "%s%s, figures %s old",
 		info->source == TTMEM_SOURCE_OK ? "" : "!! ",
 		state ? state : "-", top_duration(info->age_ns, a));
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "process",
+	top_field(text, TOP_LOOK_PLAIN, "process",
 		"pid %s, user %s, version %s, %s", ttm_count_text(info->pid, a),
 		ttm_user_text(info->uid, b),
 		ttm_text_escape(
 			info->version ? info->version : "-", c, sizeof(c)),
 		info->mode == TTMEM_MODE_SYSTEM ? "for everybody" :
 						  "for one user");
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "up",
+	top_field(text, TOP_LOOK_PLAIN, "up",
 		"%s, restarts: %s, publication %s",
 		top_duration(
 			ttm_value_ago(info->taken_ns, info->started_ns), a),
 		ttm_count_text(h ? h->restarts : TTMEM_UNKNOWN, b),
 		ttm_count_text(info->publication, c));
 	if (h) {
-		top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "attached",
+		top_field(text, TOP_LOOK_PLAIN, "attached",
 			"%s processes, "
 			"%s objects",
 			ttm_count_text(h->attached, a),
@@ -103,7 +102,7 @@ static void directories_add(
 
 		d = ttmem_snapshot_directory(model->snapshot, i);
 		state = ttmem_name(TTMEM_NAMES_DIRECTORY, d->state);
-		top_text_field(text, LABEL_COLS,
+		top_field(text,
 			d->state == TTMEM_DIRECTORY_SERVED ? TOP_LOOK_PLAIN :
 							     TOP_LOOK_WARN,
 			i ? "" : "directories",
@@ -116,19 +115,18 @@ static void directories_add(
 			ttm_count_text(d->retired, b));
 		if (ttm_value_or_0(d->lost_segments) ||
 			ttm_value_or_0(d->lost_objects))
-			top_text_field(text, LABEL_COLS, TOP_LOOK_CRITICAL,
-				"!! lost",
+			top_field(text, TOP_LOOK_CRITICAL, "!! lost",
 				"%s objects (%s) removed before they were read",
 				ttm_count_text(d->lost_objects, a),
 				top_bytes(d->lost_bytes, b));
 		if (ttm_value_or_0(d->dropped_processes))
-			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
-				"! dropped", "%s retired processes, for room",
+			top_field(text, TOP_LOOK_WARN, "! dropped",
+				"%s retired processes, for room",
 				ttm_count_text(d->dropped_processes, a));
 	}
 	if (len > SHOWN_AT_MOST)
-		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",
-			"and %zu more", len - SHOWN_AT_MOST);
+		top_field(text, TOP_LOOK_DIM, "", "and %zu more",
+			len - SHOWN_AT_MOST);
 }
 
 /* -- losses and anomalies ----------------------------------------------------- */
@@ -145,7 +143,7 @@ static void reason_add(const struct top_model *model, struct top_text *text,
 {
 	const struct ttmem_process_row *p, *most = NULL;
 	uint64_t sum = 0, count, largest = 0;
-	char comm[TOP_TEXT_SIZE], pid[TOP_TEXT_SIZE];
+	char name[TTM_PROCESS_NAME_SIZE];
 	size_t i;
 
 	for (i = 0; i < ttmem_snapshot_processes_len(model->snapshot); i++) {
@@ -159,13 +157,11 @@ static void reason_add(const struct top_model *model, struct top_text *text,
 	}
 	if (!most)
 		return;
-	top_text_field(text, LABEL_COLS,
+	top_field(text,
 		set == TTMEM_NAMES_LOSS ? TOP_LOOK_CRITICAL : TOP_LOOK_WARN,
-		ttmem_name(set, reason), "%s %llu, most by %s[%s]",
+		ttmem_name(set, reason), "%s %llu, most by %s",
 		set == TTMEM_NAMES_LOSS ? "!!" : "!", (unsigned long long)sum,
-		ttm_text_escape(
-			most->comm ? most->comm : "?", comm, sizeof(comm)),
-		ttm_count_text(most->pid, pid));
+		ttm_process_name(most, name));
 }
 
 static void reasons_add(const struct top_model *model, struct top_text *text,
@@ -174,15 +170,14 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 	int before;
 	unsigned i;
 
-	top_text_head(text, title);
+	top_head(text, title);
 	before = text->row;
 	if (set == TTMEM_NAMES_LOSS) {
 		const struct ttmem_health_row *h = ttmem_snapshot_health(
 			model->snapshot);
 
 		if (h && ttm_value_or_0(h->missed))
-			top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
-				"missed",
+			top_field(text, TOP_LOOK_WARN, "missed",
 				"! %llu records of history overwritten "
 				"(totals are right)",
 				(unsigned long long)h->missed);
@@ -191,7 +186,7 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 		if (ttmem_name(set, i))
 			reason_add(model, text, set, i);
 	if (text->row == before)
-		top_text_line(text, TOP_LOOK_GOOD, "none");
+		top_line(text, TOP_LOOK_GOOD, "none");
 }
 
 /* -- failures, quarantine, untracked ------------------------------------------ */
@@ -201,7 +196,7 @@ static void failure_banks_add(
 {
 	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
 
-	top_text_field(text, LABEL_COLS, TOP_LOOK_PLAIN, "  per bank",
+	top_field(text, TOP_LOOK_PLAIN, "  per bank",
 		"%s wanted, %s free, largest free block %s",
 		top_bytes(f->bytes_per_bank, a), top_bytes(f->free_per_bank, b),
 		top_bytes(f->largest_free_per_bank, c));
@@ -212,11 +207,11 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 	uint64_t now = ttmem_snapshot_info(model->snapshot)->taken_ns;
 	size_t len = ttmem_snapshot_failures_len(model->snapshot), i, n;
 	char a[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE], devices[64];
-	char comm[TOP_TEXT_SIZE], pid[TOP_TEXT_SIZE], scope[128];
+	char name[TTM_PROCESS_NAME_SIZE], scope[128];
 
-	top_text_head(text, "Failed allocations");
+	top_head(text, "Failed allocations");
 	if (!len)
-		top_text_line(text, TOP_LOOK_GOOD, "none");
+		top_line(text, TOP_LOOK_GOOD, "none");
 	/* The newest ones, which are last. */
 	for (n = 0; n < len && n < SHOWN_AT_MOST; n++) {
 		const struct ttmem_failure_row *f;
@@ -229,25 +224,22 @@ static void failures_add(const struct top_model *model, struct top_text *text)
 		place = ttmem_snapshot_place(model->snapshot, f->place);
 		p = ttmem_snapshot_process(model->snapshot, f->process);
 		kind = ttmem_name(TTMEM_NAMES_FIGURE, f->figure);
-		top_text_field(text, LABEL_COLS, TOP_LOOK_WARN,
-			kind ? kind : "-",
-			"! %s wanted on device%s %s, %s ago: %s[%s] %s",
+		top_field(text, TOP_LOOK_WARN, kind ? kind : "-",
+			"! %s wanted on device%s %s, %s ago: %s %s",
 			top_bytes(f->bytes, a),
 			place && place->devices_len != 1 ? "s" : "",
 			ttm_text_escape(
 				place && place->label ? place->label : "-",
 				devices, sizeof(devices)),
 			top_duration(ttm_value_ago(now, f->time_ns), c),
-			ttm_text_escape(p && p->comm ? p->comm : "?", comm,
-				sizeof(comm)),
-			ttm_count_text(p ? p->pid : TTMEM_UNKNOWN, pid),
+			ttm_process_name(p, name),
 			ttm_text_escape(f->scope ? f->scope : "", scope,
 				sizeof(scope)));
 		failure_banks_add(text, f);
 	}
 	if (len > SHOWN_AT_MOST)
-		top_text_field(text, LABEL_COLS, TOP_LOOK_DIM, "",
-			"and %zu before", len - SHOWN_AT_MOST);
+		top_field(text, TOP_LOOK_DIM, "", "and %zu before",
+			len - SHOWN_AT_MOST);
 }
 
 static void quarantine_add(const struct top_model *model, struct top_text *text)
@@ -255,14 +247,14 @@ static void quarantine_add(const struct top_model *model, struct top_text *text)
 	size_t len = ttmem_snapshot_quarantine_len(model->snapshot), i;
 	char name[128], reason[256], pid[TOP_TEXT_SIZE];
 
-	top_text_head(text, "Quarantined segments");
+	top_head(text, "Quarantined segments");
 	if (!len)
-		top_text_line(text, TOP_LOOK_GOOD, "none");
+		top_line(text, TOP_LOOK_GOOD, "none");
 	for (i = 0; i < len && i < SHOWN_AT_MOST; i++) {
 		const struct ttmem_quarantined_row
 			*q = ttmem_snapshot_quarantined(model->snapshot, i);
 
-		top_text_line(text, TOP_LOOK_CRITICAL, "!! %s (pid %s): %s",
+		top_line(text, TOP_LOOK_CRITICAL, "!! %s (pid %s): %s",
 			ttm_text_escape(
 				q->name ? q->name : "-", name, sizeof(name)),
 			ttm_count_text(q->pid, pid),
@@ -270,7 +262,7 @@ static void quarantine_add(const struct top_model *model, struct top_text *text)
 				sizeof(reason)));
 	}
 	if (len > SHOWN_AT_MOST)
-		top_text_line(text, TOP_LOOK_DIM, "and %zu more",
+		top_line(text, TOP_LOOK_DIM, "and %zu more",
 			len - SHOWN_AT_MOST);
 }
 
@@ -281,19 +273,19 @@ static void untracked_add(const struct top_model *model, struct top_text *text)
 
 	if (!len)
 		return;
-	top_text_head(text, "Processes that could not be tracked");
+	top_head(text, "Processes that could not be tracked");
 	for (i = 0; i < len && i < SHOWN_AT_MOST; i++) {
 		const struct ttmem_untracked_row *u = ttmem_snapshot_untracked(
 			model->snapshot, i);
 
-		top_text_line(text, TOP_LOOK_WARN, "! pid %s%s: %s",
+		top_line(text, TOP_LOOK_WARN, "! pid %s%s: %s",
 			ttm_count_text(u->pid, pid),
 			u->alive == 0 ? " (gone)" : "",
 			u->error == TTMEM_UNKNOWN ? "-" :
 						    strerror((int)u->error));
 	}
 	if (len > SHOWN_AT_MOST)
-		top_text_line(text, TOP_LOOK_DIM, "and %zu more",
+		top_line(text, TOP_LOOK_DIM, "and %zu more",
 			len - SHOWN_AT_MOST);
 }
 
@@ -305,10 +297,9 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 	size_t i;
 	unsigned r;
 
-	top_text_head(text, "Telemetry");
+	top_head(text, "Telemetry");
 	if (!ttmem_snapshot_telemetry_len(model->snapshot))
-		top_text_line(
-			text, TOP_LOOK_DIM, "the driver shows no devices");
+		top_line(text, TOP_LOOK_DIM, "the driver shows no devices");
 	for (i = 0; i < model->devices.len; i++) {
 		const struct top_device *device = &model->devices.list[i];
 		const struct ttmem_telemetry_row *t = device->telemetry;
@@ -342,7 +333,7 @@ static void telemetry_add(const struct top_model *model, struct top_text *text)
 				sizeof(line) - strlen(line),
 				", ! a read does not return");
 		snprintf(a, sizeof(a), "device %.30s", device->name);
-		top_text_field(text, LABEL_COLS,
+		top_field(text,
 			errors || t->busy_ns != TTMEM_UNKNOWN ? TOP_LOOK_WARN :
 								TOP_LOOK_PLAIN,
 			a, "%s", line);
@@ -399,15 +390,15 @@ static void distributions_add(const struct top_model *model,
 
 	snprintf(title, sizeof(title), "Sizes and lifetimes on device %s",
 		device->name);
-	top_text_head(text, title);
+	top_head(text, title);
 	if (ttmem_snapshot_info(model->snapshot)->distributions_listed != 1) {
-		top_text_line(text, TOP_LOOK_DIM, "not listed");
+		top_line(text, TOP_LOOK_DIM, "not listed");
 		return;
 	}
-	line = top_text_rows(text, 1);
+	line = top_rows(text, 1);
 	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%-18s %7s %27s  %27s", "", "",
 		"SIZE", "LIFETIME");
-	line = top_text_rows(text, 1);
+	line = top_rows(text, 1);
 	top_printf(&line, 0, 0, TOP_LOOK_DIM,
 		"%-18s %7s %6s %6s %6s %6s  %6s %6s %6s %6s", "KIND", "ALLOCS",
 		"p50", "p90", "p99", "MAX", "p50", "p90", "p99", "MAX");
@@ -418,7 +409,7 @@ static void distributions_add(const struct top_model *model,
 			TTMEM_DISTRIBUTION_LIFETIME_NS);
 		if (!bytes && !life)
 			continue;
-		line = top_text_rows(text, 1);
+		line = top_rows(text, 1);
 		top_put(&line, 0, 0, TOP_LOOK_LABEL,
 			ttmem_name(TTMEM_NAMES_FIGURE, f));
 		top_put_right(&line, 0, 19, 7, TOP_LOOK_PLAIN,

@@ -14,8 +14,8 @@
 struct table {
 	const struct top_model *model;
 	struct top_state *state;
-	size_t first, len; /* columns */
-	int widths[TOP_COLUMNS];
+	struct top_shown shown[TOP_COLUMNS];
+	size_t len;
 };
 
 static enum top_look state_look(enum top_row_state state)
@@ -180,73 +180,39 @@ static void row_paint(const struct table *table, const struct top_area *line,
 	const struct top_row *row)
 {
 	char buffer[TOP_DEVICES_TEXT_SIZE];
-	const char *text;
-	int col = 0;
-	size_t c;
+	const struct top_shown *s;
 
-	for (c = 0; c < table->len; c++) {
-		size_t column = table->first + c;
-		int width = table->widths[c];
-
-		if (!width)
-			continue;
-		if (column == TOP_COLUMN_PROCESSES_COMMAND) {
-			command_cell(table, line, col, width, row);
-		} else if (!cell_is_blank(row, column)) {
-			text = cell_text(table, row, column, buffer);
-			if (top_columns[column].side == TOP_SIDE_RIGHT)
-				top_put_right(line, 0, col, width,
-					cell_look(row, column), text);
-			else
-				top_put_left(line, 0, col, width,
-					cell_look(row, column), text);
-		}
-		col += width + 1;
-	}
+	for (s = table->shown; s < table->shown + table->len; s++)
+		if (s->column == TOP_COLUMN_PROCESSES_COMMAND)
+			command_cell(table, line, s->col, s->width, row);
+		else if (!cell_is_blank(row, s->column))
+			top_cell(line, 0, s, cell_look(row, s->column),
+				cell_text(table, row, s->column, buffer));
 }
 
 /* -- the table ---------------------------------------------------------------- */
 
 static void header_cell(const struct table *table, const struct top_area *area,
-	int col, int width, size_t column)
+	const struct top_shown *shown)
 {
 	const struct top_glyphs *glyphs = top_glyphs_of(area);
-	const struct top_column *c = &top_columns[column];
-	bool sorted = table->state->sort == column;
+	const struct top_column *c = &top_columns[shown->column];
+	bool sorted = table->state->sort == shown->column;
 	bool down = (c->side == TOP_SIDE_RIGHT &&
-			    column != TOP_COLUMN_PROCESSES_PID) !=
+			    shown->column != TOP_COLUMN_PROCESSES_PID) !=
 		table->state->reverse;
-	enum top_look look = sorted ? TOP_LOOK_HEAD_SORT : TOP_LOOK_HEAD;
+	const char *arrow = down ? glyphs->descending : glyphs->ascending;
 	char title[TOP_TEXT_SIZE];
 
-	snprintf(title, sizeof(title), "%s%s", c->title,
-		!sorted      ? "" :
-			down ? glyphs->descending :
-			       glyphs->ascending);
-	if (sorted && top_text_width(area, title) > width)
+	snprintf(title, sizeof(title), "%s%s", c->title, sorted ? arrow : "");
+	if (sorted && top_text_width(area, title) > shown->width)
 		snprintf(title, sizeof(title), "%.*s%s",
-			width > 1 ? width - 1 : 0, c->title,
-			down ? glyphs->descending : glyphs->ascending);
-	if (c->side == TOP_SIDE_RIGHT)
-		top_put_right(area, 0, col, width, look, title);
-	else
-		top_put_left(area, 0, col, width, look, title);
-	top_spot_add(area, 0, col, 1, width, TOP_SPOT_SORT, (int)column);
-}
-
-static void header_paint(const struct table *table, const struct top_area *area)
-{
-	int col = 0;
-	size_t c;
-
-	top_fill(area, 0, 0, area->cols, TOP_LOOK_HEAD, " ");
-	for (c = 0; c < table->len; c++) {
-		if (!table->widths[c])
-			continue;
-		header_cell(
-			table, area, col, table->widths[c], table->first + c);
-		col += table->widths[c] + 1;
-	}
+			shown->width > 1 ? shown->width - 1 : 0, c->title,
+			arrow);
+	top_cell(area, 0, shown, sorted ? TOP_LOOK_HEAD_SORT : TOP_LOOK_HEAD,
+		title);
+	top_spot_add(area, 0, shown->col, 1, shown->width, TOP_SPOT_SORT,
+		(int)shown->column);
 }
 
 static void nothing_paint(
@@ -264,7 +230,9 @@ static void nothing_paint(
 static void wider_measure(const struct table *table,
 	const struct top_area *area, int wider[TOP_COLUMNS])
 {
-	int *most = &wider[TOP_COLUMN_PROCESSES_DEVICES - table->first], width;
+	int *most = &wider[TOP_COLUMN_PROCESSES_DEVICES -
+		top_table_first(TOP_TABLE_PROCESSES)];
+	int width;
 	const struct top_rows *rows = &table->model->rows;
 	char text[TOP_DEVICES_TEXT_SIZE];
 	size_t i;
@@ -285,17 +253,18 @@ static void wider_measure(const struct table *table,
 void top_view_processes(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
-	struct table table = { model, state,
-		top_table_first(TOP_TABLE_PROCESSES),
-		top_table_len(TOP_TABLE_PROCESSES), { 0 } };
+	struct table table = { .model = model, .state = state };
 	struct top_list *list = &state->rows;
 	int row, wider[TOP_COLUMNS];
 	struct top_area line;
 	size_t i;
 
 	wider_measure(&table, area, wider);
-	top_table_widths(TOP_TABLE_PROCESSES, area->cols, wider, table.widths);
-	header_paint(&table, area);
+	table.len = top_table_shown(
+		TOP_TABLE_PROCESSES, area->cols, wider, table.shown);
+	top_fill(area, 0, 0, area->cols, TOP_LOOK_HEAD, " ");
+	for (i = 0; i < table.len; i++)
+		header_cell(&table, area, &table.shown[i]);
 	list->shown = area->rows > 1 ? (size_t)area->rows - 1 : 0;
 	list->first = top_layout_scroll(
 		list->first, list->selected, model->rows.len, list->shown);
@@ -303,9 +272,7 @@ void top_view_processes(const struct top_model *model, struct top_state *state,
 		row++, i++) {
 		line = top_area_part(area, row, 0, 1, area->cols);
 		row_paint(&table, &line, &model->rows.list[i]);
-		if (i == list->selected)
-			top_area_flag(&line, TOP_SELECTED);
-		top_spot_add(&line, 0, 0, 1, line.cols, TOP_SPOT_ROW, (int)i);
+		top_line_end(&line, i, list->selected);
 	}
 	if (model->rows.len == 0)
 		nothing_paint(model, area);

@@ -8,8 +8,6 @@
 #include "ttmem-top/model/signals.h"
 #include "view.h"
 
-#define HELP_COLS 16
-
 static struct top_area window_open(
 	const struct top_area *area, int rows, int cols, const char *title)
 {
@@ -34,10 +32,9 @@ static void help_keys(struct top_text *text)
 		const struct top_action_text *a = &top_action_texts[i];
 
 		if (strcmp(a->group, group) != 0)
-			top_text_head(text, a->group);
+			top_head(text, a->group);
 		group = a->group;
-		top_text_field(text, HELP_COLS, TOP_LOOK_PLAIN, a->keys, "%s",
-			a->text);
+		top_field(text, TOP_LOOK_PLAIN, a->keys, "%s", a->text);
 	}
 }
 
@@ -50,9 +47,9 @@ static void help_columns(struct top_text *text)
 
 	for (i = 0; i < TOP_COLUMNS; i++) {
 		if (top_columns[i].table != table)
-			top_text_head(text, titles[top_columns[i].table]);
+			top_head(text, titles[top_columns[i].table]);
 		table = top_columns[i].table;
-		top_text_field(text, HELP_COLS, TOP_LOOK_PLAIN,
+		top_field(text, TOP_LOOK_PLAIN,
 			top_columns[i].title[0] ? top_columns[i].title : "bar",
 			"%s", top_columns[i].text);
 	}
@@ -67,11 +64,10 @@ static void help_paint(struct top_state *state, const struct top_area *area)
 	top_text_begin(&text, &inside, inside.cols);
 	help_keys(&text);
 	help_columns(&text);
-	top_text_head(&text, "Marks");
-	top_text_line(
-		&text, TOP_LOOK_PLAIN, "-   unknown: never the same as 0");
-	top_text_line(&text, TOP_LOOK_WARN, "!   from 75 %% on");
-	top_text_line(&text, TOP_LOOK_CRITICAL, "!!  from 90 %% on");
+	top_head(&text, "Marks");
+	top_line(&text, TOP_LOOK_PLAIN, "-   unknown: never the same as 0");
+	top_line(&text, TOP_LOOK_WARN, "!   from 75 %% on");
+	top_line(&text, TOP_LOOK_CRITICAL, "!!  from 90 %% on");
 	top_text_show(&text, &inside, &state->window_scroll);
 }
 
