@@ -30,9 +30,8 @@ struct entry {
 	unsigned number; /* of the part */
 };
 
-/* The wanted objects found so far: a heap with the least of them on top. */
-struct largest {
-	struct entry *heap;
+struct entries {
+	struct entry *list;
 	size_t len;
 };
 
@@ -52,46 +51,6 @@ static int entry_compare(const void *a, const void *b)
 	return is_before(a, b) ? -1 : 1; /* no two are equal */
 }
 
-static void heap_sink(struct largest *largest)
-{
-	struct entry *heap = largest->heap;
-	struct entry item = heap[0];
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < largest->len) {
-		if (child + 1 < largest->len &&
-			is_before(&heap[child], &heap[child + 1]))
-			child++;
-		if (!is_before(&item, &heap[child]))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = item;
-}
-
-static void heap_add(
-	struct largest *largest, size_t most, const struct entry *entry)
-{
-	size_t at, parent;
-	struct entry *heap = largest->heap;
-
-	if (largest->len == most) {
-		if (is_before(entry, &heap[0])) {
-			heap[0] = *entry;
-			heap_sink(largest);
-		}
-		return;
-	}
-	for (at = largest->len++; at; at = parent) {
-		parent = (at - 1) / 2;
-		if (!is_before(&heap[parent], entry))
-			break;
-		heap[at] = heap[parent];
-	}
-	heap[at] = *entry;
-}
-
 /* The parts that are asked for; without `wants`, the object is one. */
 static size_t parts_of(const struct ttmem_object_row *object, uint64_t index,
 	dump_group_wants *wants, struct dump_part ret_parts[DUMP_PARTS_MAX])
@@ -102,9 +61,9 @@ static size_t parts_of(const struct ttmem_object_row *object, uint64_t index,
 	return 1;
 }
 
-static void object_add(struct largest *largest,
+static void object_add(struct entries *entries,
 	const struct dump_selection *selection, uint64_t index,
-	dump_group_wants *wants, void *context, size_t most)
+	dump_group_wants *wants, void *context)
 {
 	const struct ttmem_object_row *object = ttmem_snapshot_object(
 		selection->snapshot, index);
@@ -117,7 +76,7 @@ static void object_add(struct largest *largest,
 
 		if (dump_selection_has_part(selection, &parts[i]) &&
 			(!wants || wants(context, &parts[i])))
-			heap_add(largest, most, &entry);
+			entries->list[entries->len++] = entry;
 	}
 }
 
@@ -127,30 +86,30 @@ int dump_objects_sort(const struct dump_selection *selection,
 {
 	const struct ttmem_snapshot *snapshot = selection->snapshot;
 	size_t all = ttmem_snapshot_objects_len(snapshot), i;
-	struct dump_part parts[DUMP_PARTS_MAX], *sorted;
-	struct largest largest = { NULL, 0 };
+	struct dump_part parts[DUMP_PARTS_MAX], *sorted = NULL;
+	struct entries entries = { NULL, 0 };
+	const struct entry *entry;
 
-	if (most > DUMP_PARTS_MAX * all)
-		most = DUMP_PARTS_MAX * all;
-	largest.heap = malloc((most + 1) * sizeof(*largest.heap));
-	if (!largest.heap)
-		return -ENOMEM;
-	for (i = 0; most && i < all; i++)
-		object_add(&largest, selection, i, wants, context, most);
-	sorted = malloc((largest.len + 1) * sizeof(*sorted));
-	if (!sorted) {
-		free(largest.heap);
-		return -ENOMEM;
+	entries.list = malloc(
+		(DUMP_PARTS_MAX * all + 1) * sizeof(struct entry));
+	for (i = 0; entries.list && most && i < all; i++)
+		object_add(&entries, selection, i, wants, context);
+	if (entries.list) {
+		qsort(entries.list, entries.len, sizeof(*entry), entry_compare);
+		most = most < entries.len ? most : entries.len;
+		sorted = malloc((most + 1) * sizeof(*sorted));
 	}
-	qsort(largest.heap, largest.len, sizeof(*largest.heap), entry_compare);
-	for (i = 0; i < largest.len; i++) {
-		parts_of(ttmem_snapshot_object(snapshot, largest.heap[i].index),
-			largest.heap[i].index, wants, parts);
-		sorted[i] = parts[largest.heap[i].number];
+	for (i = 0; sorted && i < most; i++) {
+		entry = &entries.list[i];
+		parts_of(ttmem_snapshot_object(snapshot, entry->index),
+			entry->index, wants, parts);
+		sorted[i] = parts[entry->number];
 	}
-	free(largest.heap);
+	free(entries.list);
+	if (!sorted)
+		return -ENOMEM;
 	*ret_parts = sorted;
-	*ret_len = largest.len;
+	*ret_len = most;
 	return 0;
 }
 
