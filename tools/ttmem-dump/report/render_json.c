@@ -3,8 +3,8 @@
 /*
  * The snapshot as the library writes it. With a filter, rows are left out of that
  * text on its way, and those that stay get new numbers: the document is one like any
- * other, only with less in it. Nothing is kept but one row at a time, so a million
- * objects take no memory.
+ * other, only with less in it. Nothing of it is kept, so a million objects take no
+ * memory.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,14 +43,15 @@ struct thinning {
 	unsigned depth;
 	bool in_string;
 	bool escaped;
-	char key[KEY_SIZE]; /* the last string of the outermost object */
+	char key[KEY_SIZE]; /* the last string */
 	size_t key_len;
 	enum table table;
-	uint64_t index; /* of the row */
+	uint64_t index; /* of the next row */
 	bool kept_some;
-	char *row;
-	size_t row_len;
-	size_t row_room;
+	bool quiet;                     /* in a row that is left out */
+	const struct numbers *renumber; /* numbers here get others; or NULL */
+	uint64_t number;                /* that is being read */
+	bool has_digits;
 };
 
 /* -- which rows ---------------------------------------------------------------------- */
@@ -155,264 +156,140 @@ static int numbers_make(struct thinning *t, enum table table, size_t len,
 	return 0;
 }
 
-/* Of a key that counts rows of another table; NULL for all others. */
-static const struct numbers *numbers_find(
-	const struct thinning *t, const char *key, size_t key_len)
+/* Of a key of a row that counts rows of another table; NULL for all others. */
+static const struct numbers *numbers_find(const struct thinning *t)
 {
 	const struct {
 		const char *key;
 		const struct numbers *numbers;
+		enum table table; /* TABLE_OTHER: any */
 	} known[] = {
-		{ "device", &t->devices },
-		{ "process", &t->processes },
-		{ "clash_process", &t->processes },
-		{ "share", &t->shares },
-		{ "place", &t->places },
-		{ "live_place", &t->places },
-		{ "orphaned_place", &t->places },
+		{ "device", &t->devices, TABLE_OTHER },
+		{ "process", &t->processes, TABLE_OTHER },
+		{ "clash_process", &t->processes, TABLE_OTHER },
+		{ "share", &t->shares, TABLE_OTHER },
+		{ "place", &t->places, TABLE_OTHER },
+		{ "live_place", &t->places, TABLE_OTHER },
+		{ "orphaned_place", &t->places, TABLE_OTHER },
+		{ "devices", &t->devices, TABLE_PLACES }, /* lists */
+		{ "usages", &t->shares, TABLE_PLACES },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strlen(known[i].key) == key_len &&
-			memcmp(known[i].key, key, key_len) == 0)
+		if (strcmp(known[i].key, t->key) == 0 &&
+			(known[i].table == TABLE_OTHER ||
+				known[i].table == t->table))
 			return known[i].numbers;
 	return NULL;
 }
 
-/* The same for a key with a list of them, in a place. */
-static const struct numbers *list_find(
-	const struct thinning *t, const char *key, size_t key_len)
-{
-	if (t->table != TABLE_PLACES)
-		return NULL;
-	if (key_len == 7 && memcmp(key, "devices", 7) == 0)
-		return &t->devices;
-	if (key_len == 6 && memcmp(key, "usages", 6) == 0)
-		return &t->shares;
-	return NULL;
-}
-
-static int text_write(const struct thinning *t, const char *text, size_t size)
-{
-	return fwrite_unlocked(text, 1, size, t->report->file) == size ? 0 :
-									 -EIO;
-}
-
-static int number_write(
-	const struct thinning *t, const struct numbers *numbers, uint64_t old)
-{
-	uint64_t number = old < numbers->len ? numbers->numbers[old] :
-					       TTMEM_NONE;
-
-	if (number == TTMEM_NONE)
-		return text_write(t, "null", 4);
-	return fprintf(t->report->file, "%llu", (unsigned long long)number) <
-			0 ?
-		-EIO :
-		0;
-}
-
-/* Writes the number that begins `at`. *ret_end is behind it. */
-static int number_replace(const struct thinning *t,
-	const struct numbers *numbers, const char *at, const char **ret_end)
-{
-	*ret_end = at + strspn(at, "0123456789");
-	return number_write(t, numbers, strtoull(at, NULL, 10));
-}
-
-/* Writes a list of numbers and nulls from its bracket on. */
-static int list_replace(const struct thinning *t, const struct numbers *numbers,
-	const char *at, const char **ret_end)
-{
-	const char *from = at;
-	int r = 0;
-
-	for (; r == 0 && *at && *at != ']'; at++) {
-		if (*at < '0' || *at > '9')
-			continue;
-		r = text_write(t, from, (size_t)(at - from));
-		if (r == 0)
-			r = number_replace(t, numbers, at, &from);
-		at = from - 1;
-	}
-	*ret_end = at;
-	return r ? r : text_write(t, from, (size_t)(at - from));
-}
-
-/*
- * Writes the row, with new numbers behind the keys that have some: strings at its
- * own depth that a colon and a digit or a list follow.
- */
-static int row_write(const struct thinning *t)
-{
-	const char *at = t->row, *end = t->row + t->row_len, *from = at;
-	const char *string = NULL;
-	unsigned depth = 0;
-	int r = 0;
-
-	for (; r == 0 && at < end; at++) {
-		const struct numbers *numbers = NULL, *list = NULL;
-
-		if (string && *at == '\\') {
-			at++;
-		} else if (*at == '"' && !string) {
-			string = at + 1;
-		} else if (*at == '"') {
-			if (depth == 1 && at[1] == ':' && at[2] >= '0' &&
-				at[2] <= '9')
-				numbers = numbers_find(
-					t, string, (size_t)(at - string));
-			else if (depth == 1 && at[1] == ':' && at[2] == '[')
-				list = list_find(
-					t, string, (size_t)(at - string));
-			string = NULL;
-			if (!numbers && !list)
-				continue;
-			r = text_write(t, from, (size_t)(at + 2 - from));
-			if (r == 0)
-				r = numbers ?
-					number_replace(
-						t, numbers, at + 2, &from) :
-					list_replace(t, list, at + 2, &from);
-			at = from - 1;
-			depth += list != NULL; /* its end comes next */
-		} else if (!string) {
-			depth += (*at == '{' || *at == '[');
-			depth -= (*at == '}' || *at == ']');
-		}
-	}
-	return r ? r : text_write(t, from, (size_t)(end - from));
-}
-
 /* -- the text as it comes ---------------------------------------------------------------- */
 
-static int row_end(struct thinning *t)
+static void char_write(const struct thinning *t, char c)
 {
-	int r = 0;
-
-	if (row_is_kept(t, t->table, t->index++)) {
-		if (t->kept_some)
-			r = text_write(t, ",", 1);
-		t->kept_some = true;
-		if (r == 0)
-			r = row_write(t);
-	}
-	t->row_len = 0;
-	return r;
+	if (!t->quiet)
+		putc_unlocked(c, t->report->file);
 }
 
-/* One more for the zero behind it. */
-static int row_add(struct thinning *t, const char *bytes, size_t size)
+/* Behind the digits. */
+static void number_write(struct thinning *t)
 {
-	size_t room = 2 * (t->row_len + size) + 4096;
-	char *row;
+	uint64_t number = t->number < t->renumber->len ?
+		t->renumber->numbers[t->number] :
+		TTMEM_NONE;
 
-	if (t->row_len + size >= t->row_room) {
-		row = realloc(t->row, room);
-		if (!row)
-			return -ENOMEM;
-		t->row = row;
-		t->row_room = room;
-	}
-	memcpy(t->row + t->row_len, bytes, size);
-	t->row_len += size;
-	t->row[t->row_len] = '\0';
-	return 0;
+	t->number = 0;
+	t->has_digits = false;
+	if (t->quiet)
+		return;
+	if (number == TTMEM_NONE)
+		fputs("null", t->report->file);
+	else
+		fprintf(t->report->file, "%llu", (unsigned long long)number);
 }
 
-/* Inside the array of a table that is thinned. */
-static bool in_table(const struct thinning *t)
-{
-	return t->table != TABLE_OTHER && t->depth >= 2;
-}
-
-static void key_follow(struct thinning *t, char c)
-{
-	if (!t->in_string && c == '"') {
-		t->key_len = 0;
-	} else if (t->in_string && c != '"' && t->key_len + 1 < KEY_SIZE) {
-		t->key[t->key_len++] = c;
-	}
-	t->key[t->key_len] = '\0';
-}
-
-static void string_follow(struct thinning *t, char c)
+static void string_take(struct thinning *t, char c)
 {
 	if (t->escaped)
 		t->escaped = false;
-	else if (t->in_string && c == '\\')
+	else if (c == '\\')
 		t->escaped = true;
 	else if (c == '"')
-		t->in_string = !t->in_string;
+		t->in_string = false;
+	if (t->in_string && t->key_len + 1 < KEY_SIZE)
+		t->key[t->key_len++] = c;
+	t->key[t->key_len] = '\0';
+	char_write(t, c);
 }
 
-static int char_take(struct thinning *t, char c)
+/* A table begins, or a row of one. */
+static void open_take(struct thinning *t, char c)
 {
-	bool opens, closes, between;
-	int r;
-
-	if (t->depth == 1)
-		key_follow(t, c);
-	opens = !t->in_string && (c == '{' || c == '[');
-	closes = !t->in_string && (c == '}' || c == ']');
-	string_follow(t, c);
-	if (opens && t->depth == 1 && c == '[') {
+	if (t->depth == 1 && c == '[') {
 		t->table = table_find(t->key);
 		t->index = 0;
 		t->kept_some = false;
+	} else if (t->depth == 2 && t->table != TABLE_OTHER) {
+		t->quiet = !row_is_kept(t, t->table, t->index++);
+		if (t->kept_some)
+			char_write(t, ',');
+		t->kept_some |= !t->quiet;
 	}
-	between = t->depth == 2 && !opens; /* commas, and the end */
-	t->depth += opens;
-	t->depth -= closes;
-	if (!in_table(t) || (opens && t->depth == 2)) {
-		r = text_write(t, &c, 1);
-		if (closes && t->depth == 1)
-			t->table = TABLE_OTHER;
-		return r;
-	}
-	if (between)
-		return 0;
-	r = row_add(t, &c, 1);
-	if (r == 0 && closes && t->depth == 2)
-		r = row_end(t);
-	return r;
+	t->depth++;
+	char_write(t, c);
 }
 
-/* How much inside a row is neither structure nor the end of a string. */
-static size_t run_length(
-	const struct thinning *t, const char *bytes, size_t size)
+static void close_take(struct thinning *t, char c)
 {
-	size_t i = 0;
+	char_write(t, c);
+	t->depth--;
+	t->renumber = NULL;
+	if (t->depth == 2)
+		t->quiet = false;
+	if (t->depth == 1)
+		t->table = TABLE_OTHER;
+}
 
-	if (!in_table(t) || t->depth < 3 || t->escaped)
-		return 0;
-	if (t->in_string)
-		for (; i < size && bytes[i] != '"' && bytes[i] != '\\'; i++)
-			;
-	else
-		for (; i < size && bytes[i] != '"' && bytes[i] != '{' &&
-			bytes[i] != '}' && bytes[i] != '[' && bytes[i] != ']';
-			i++)
-			;
-	return i;
+static void char_take(struct thinning *t, char c)
+{
+	bool in_table = t->table != TABLE_OTHER;
+
+	if (t->in_string) {
+		string_take(t, c);
+		return;
+	}
+	if (t->renumber && c >= '0' && c <= '9') {
+		t->number = 10 * t->number + (uint64_t)(c - '0');
+		t->has_digits = true;
+		return;
+	}
+	if (t->has_digits)
+		number_write(t);
+	if (c == '{' || c == '[') {
+		open_take(t, c);
+	} else if (c == '}' || c == ']') {
+		close_take(t, c);
+	} else if (c != ',' || !in_table || t->depth != 2) {
+		/* Commas between rows go before those that are kept. */
+		char_write(t, c);
+	}
+	if (c == '"') {
+		t->in_string = true;
+		t->key_len = 0;
+	} else if (t->depth == 3 && (c == ':' || c == ',')) {
+		t->renumber = in_table && c == ':' ? numbers_find(t) : NULL;
+	}
 }
 
 static int thinning_take(void *context, const char *bytes, size_t size)
 {
 	struct thinning *t = context;
-	size_t i = 0, run;
-	int r = 0;
+	size_t i;
 
-	while (r == 0 && i < size) {
-		run = run_length(t, bytes + i, size - i);
-		if (run)
-			r = row_add(t, bytes + i, run);
-		else
-			r = char_take(t, bytes[i]);
-		i += run ? run : 1;
-	}
-	return r;
+	for (i = 0; i < size; i++)
+		char_take(t, bytes[i]);
+	return ferror(t->report->file) ? -EIO : 0;
 }
 
 static int thinned_write(const struct dump_report *report)
@@ -440,7 +317,6 @@ static int thinned_write(const struct dump_report *report)
 	free(t.processes.numbers);
 	free(t.shares.numbers);
 	free(t.places.numbers);
-	free(t.row);
 	return r;
 }
 
