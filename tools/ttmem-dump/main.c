@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "common/choice.h"
 #include "common/error.h"
 #include "common/options.h"
+#include "command.h"
 
 static const struct dump_command commands[] = {
 	{ "report", dump_report_main,

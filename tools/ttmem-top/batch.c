@@ -9,10 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "common/error.h"
 #include "common/number.h"
-#include "ttmem-top/views/plain.h"
+#include "app.h"
 #include "ttmem-top/views/view.h"
 
 #define SECOND_NS 1000000000ull
@@ -36,6 +35,37 @@ static int cols_of(const struct top_app *app)
 	return COLS_USUAL;
 }
 
+/* Columns up to the last that is not blank. */
+static int line_length(const struct top_grid *grid, int row)
+{
+	const struct top_cell *cells = &grid->cells[row * grid->cols];
+	int col = grid->cols;
+
+	while (col > 0 && strcmp(cells[col - 1].text, " ") == 0)
+		col--;
+	return col;
+}
+
+/*
+ * A grid as text, without blanks at the ends of lines, or lines at the end. Returns 0 or
+ * a negative errno.
+ */
+static int grid_print(const struct top_grid *grid, FILE *file)
+{
+	int rows = grid->rows, row, col, length;
+
+	errno = EIO; /* unless somebody knows better */
+	while (rows > 0 && line_length(grid, rows - 1) == 0)
+		rows--;
+	for (row = 0; row < rows; row++) {
+		length = line_length(grid, row);
+		for (col = 0; col < length; col++)
+			fputs(grid->cells[row * grid->cols + col].text, file);
+		fputc('\n', file);
+	}
+	return ferror(file) ? -errno : 0;
+}
+
 static int view_print(struct top_app *app)
 {
 	struct top_grid *grid = &app->grid;
@@ -51,7 +81,7 @@ static int view_print(struct top_app *app)
 		r = top_view_paint_plain(
 			&app->model, &app->state, cols_of(app), grid);
 	}
-	return r < 0 ? r : top_plain_print(grid, stdout);
+	return r < 0 ? r : grid_print(grid, stdout);
 }
 
 /* What was asked for, or all that one wants to know at first. */

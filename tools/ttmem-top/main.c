@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "app.h"
 #include "common/device.h"
 #include "common/error.h"
 #include "common/line.h"
+#include "app.h"
 #include "ttmem-top/model/config.h"
 
 #define HISTORIES_NS 60000000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "options.h"
+#include "app.h"
 
 #include <stdio.h>
 #include <string.h>

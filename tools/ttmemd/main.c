@@ -24,9 +24,7 @@
 #include "aggregate/telemetry.h"
 #include "aggregate/watch.h"
 #include "common/error.h"
-#include "log.h"
-#include "notify.h"
-#include "options.h"
+#include "daemon.h"
 
 /* Between attempts to create the directory that ttmemd publishes in. */
 #define RETRY_MS 1000

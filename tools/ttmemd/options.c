@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "options.h"
+#include "daemon.h"
 
 #include <grp.h>
 #include <stdlib.h>

@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "common/error.h"
 #include "ttmem-dump/place.h"
-#include "ttmem-dump/report/render.h"
+#include "check.h"
+#include "ttmem-dump/report/report.h"
 
 #define FILE_NAME "acknowledged"
 #define NEW_NAME ".new.acknowledged"

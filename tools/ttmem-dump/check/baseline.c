@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "common/error.h"
 #include "common/line.h"
 #include "common/text.h"
 #include "ttmem-dump/out.h"
+#include "check.h"
 
 #define FIRST_LINE "# ttmem baseline 2"
 #define FIRST_LINE_1 "# ttmem baseline 1"

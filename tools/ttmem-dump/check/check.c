@@ -6,11 +6,11 @@
 #include <signal.h>
 #include <string.h>
 
+#include "common/error.h"
+#include "common/process.h"
 #include "ttmem-dump/catch_up.h"
 #include "ttmem-dump/clock.h"
 #include "ttmem-dump/command.h"
-#include "common/error.h"
-#include "common/process.h"
 #include "ttmem-dump/out.h"
 #include "ttmem-dump/place.h"
 #include "ttmem-dump/proc.h"

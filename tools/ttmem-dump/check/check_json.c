@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "check.h"
 #include "common/text.h"
+#include "check.h"
 
 /* The texts of snapshots are UTF-8; those of files may be anything. */
 static void text_write(FILE *file, const char *text)

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/text.h"
 #include "ttmem-dump/cell.h"
 #include "check.h"
-#include "common/text.h"
 
 #define LEAKS_MAX 1000u
 #define SCOPE_SIZE 1024u

@@ -3,10 +3,10 @@
 #include <pwd.h>
 #include <string.h>
 
-#include "check.h"
 #include "common/error.h"
 #include "common/number.h"
 #include "ttmem-dump/clock.h"
+#include "check.h"
 
 #define BUFFERS                                                                \
 	(1u << TTMEM_FIGURE_DRAM | 1u << TTMEM_FIGURE_L1 |                     \

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "common/text.h"
+#include "check.h"
 
 #define LEAKS_MAX 1000u
 #define OTHERS_MAX 20u

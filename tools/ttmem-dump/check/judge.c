@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "ttmem-dump/clock.h"
 #include "common/error.h"
 #include "common/text.h"
 #include "common/value.h"
+#include "ttmem-dump/clock.h"
 #include "ttmem-dump/complete.h"
-#include "ttmem-dump/report/render.h"
-#include "ttmem-dump/run/run_watch.h"
+#include "check.h"
+#include "ttmem-dump/report/report.h"
+#include "ttmem-dump/run/run.h"
 
 #define RECORD_KEYS                                                            \
 	(DUMP_KEY_CLASS | DUMP_KEY_KIND | DUMP_KEY_SCOPE | DUMP_KEY_SIZE |     \

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/text.h"
 #include "ttmem-dump/cell.h"
 #include "check.h"
-#include "common/text.h"
 
 #define NAME_SIZE 64u
 

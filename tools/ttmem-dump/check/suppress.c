@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "suppress.h"
+#include "check.h"
 
 #include <ctype.h>
 #include <errno.h>

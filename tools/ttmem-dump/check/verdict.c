@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
-#include "check.h"
 #include "common/error.h"
 #include "common/text.h"
-#include "ttmem-dump/report/render.h"
+#include "ttmem-dump/cell.h"
+#include "check.h"
+#include "ttmem-dump/report/report.h"
 
 #define NAMES_SIZE 256u
 #define SCOPE_SIZE 1024u

@@ -9,14 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ttmem-dump/cell.h"
-#include "ttmem-dump/command.h"
 #include "common/error.h"
 #include "common/text.h"
+#include "ttmem-dump/cell.h"
+#include "ttmem-dump/command.h"
 #include "ttmem-dump/leftover.h"
-#include "ttmem-dump/source.h"
 #include "ttmem-dump/place.h"
-#include "ttmem-dump/run/run_directory.h"
+#include "ttmem-dump/source.h"
+#include "ttmem-dump/run/run.h"
 
 struct clean {
 	struct dump_where where;

@@ -4,15 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
-#include "changes.h"
-#include "ttmem-dump/command.h"
 #include "common/error.h"
+#include "ttmem-dump/cell.h"
+#include "ttmem-dump/command.h"
 #include "ttmem-dump/source.h"
-#include "ttmem-dump/report/render.h"
+#include "ttmem-dump/report/report.h"
 
 #define TOP_DEFAULT 20u
 #define KEY_SIZE 512u
+
+#define DUMP_LABELS 4u
+
+enum dump_side {
+	DUMP_OLD = 0,
+	DUMP_NEW = 1,
+};
+
+struct dump_amount {
+	bool there;
+	uint64_t bytes;
+	uint64_t objects;
+};
+
+/* One thing that may be in both. Texts are its own. */
+struct dump_change {
+	char *key; /* the same in both snapshots */
+	char *labels[DUMP_LABELS];
+	struct dump_amount side[2];
+};
+
+struct dump_changes {
+	struct dump_change *changes;
+	size_t len;
+	size_t room;
+};
 
 struct diff {
 	struct dump_filter filter;
@@ -39,6 +64,148 @@ static const struct ttm_option options_known[] = {
 	{ 0 },
 };
 /* clang-format on */
+
+/* -- changes ----------------------------------------------------------------------------- */
+
+static void change_free(struct dump_change *change)
+{
+	size_t i;
+
+	free(change->key);
+	for (i = 0; i < DUMP_LABELS; i++)
+		free(change->labels[i]);
+	memset(change, 0, sizeof(*change));
+}
+
+static int change_fill(struct dump_change *change, const char *key,
+	const char *const labels[DUMP_LABELS])
+{
+	size_t i;
+
+	memset(change, 0, sizeof(*change));
+	change->key = strdup(key);
+	if (!change->key)
+		return -ENOMEM;
+	for (i = 0; i < DUMP_LABELS; i++) {
+		if (!labels[i])
+			continue;
+		change->labels[i] = strdup(labels[i]);
+		if (!change->labels[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * Adds one side of a thing; equal keys of a side add up. Texts are copied; a label
+ * may be NULL. Returns 0 or -ENOMEM.
+ */
+static int changes_add(struct dump_changes *changes, enum dump_side side,
+	const char *key, const char *const labels[DUMP_LABELS], uint64_t bytes,
+	uint64_t objects)
+{
+	size_t room = changes->room ? 2 * changes->room : 64;
+	struct dump_change *change;
+
+	if (changes->len == changes->room) {
+		change = realloc(changes->changes, room * sizeof(*change));
+		if (!change)
+			return -ENOMEM;
+		changes->changes = change;
+		changes->room = room;
+	}
+	change = &changes->changes[changes->len];
+	if (change_fill(change, key, labels) < 0) {
+		change_free(change);
+		return -ENOMEM;
+	}
+	change->side[side] = (struct dump_amount){ true, bytes, objects };
+	changes->len++;
+	return 0;
+}
+
+static int key_compare(const void *a, const void *b)
+{
+	const struct dump_change *one = a, *other = b;
+
+	return strcmp(one->key, other->key);
+}
+
+static uint64_t change_size(const struct dump_change *change)
+{
+	uint64_t old = change->side[DUMP_OLD].bytes;
+	uint64_t new = change->side[DUMP_NEW].bytes;
+
+	return old < new ? new - old : old - new;
+}
+
+static int size_compare(const void *a, const void *b)
+{
+	const struct dump_change *one = a, *other = b;
+	uint64_t first = change_size(one), second = change_size(other);
+
+	if (first != second)
+		return first < second ? 1 : -1;
+	return strcmp(one->key, other->key);
+}
+
+static void change_join(struct dump_change *into, struct dump_change *from)
+{
+	unsigned side;
+
+	for (side = 0; side < 2; side++) {
+		into->side[side].there |= from->side[side].there;
+		into->side[side].bytes += from->side[side].bytes;
+		into->side[side].objects += from->side[side].objects;
+	}
+	change_free(from);
+}
+
+static bool is_same(const struct dump_change *change)
+{
+	const struct dump_amount *old = &change->side[DUMP_OLD];
+	const struct dump_amount *new = &change->side[DUMP_NEW];
+
+	return old->there == new->there && old->bytes == new->bytes &&
+		old->objects == new->objects;
+}
+
+/* Puts the sides together and leaves what differs, largest change first. */
+static void changes_join(struct dump_changes *changes)
+{
+	struct dump_change *all = changes->changes;
+	size_t i, len = 0;
+
+	if (changes->len == 0)
+		return;
+	qsort(all, changes->len, sizeof(*all), key_compare);
+	for (i = 0; i < changes->len; i++) {
+		if (len && strcmp(all[len - 1].key, all[i].key) == 0)
+			change_join(&all[len - 1], &all[i]);
+		else
+			all[len++] = all[i];
+	}
+	changes->len = len;
+	for (i = 0, len = 0; i < changes->len; i++) {
+		if (is_same(&all[i]))
+			change_free(&all[i]);
+		else
+			all[len++] = all[i];
+	}
+	changes->len = len;
+	if (len)
+		qsort(all, len, sizeof(*all), size_compare);
+}
+
+static void changes_free(struct dump_changes *changes)
+{
+	size_t i;
+
+	for (i = 0; i < changes->len; i++)
+		change_free(&changes->changes[i]);
+	free(changes->changes);
+	memset(changes, 0, sizeof(*changes));
+}
 
 /* -- who is who in both ---------------------------------------------------------------- */
 
@@ -121,7 +288,7 @@ static int devices_collect(
 			if (!dump_filter_has_figure(&diff->filter, f))
 				continue;
 			snprintf(key, sizeof(key), "%s %s", device, kind);
-			r = dump_changes_add(changes, side, key, labels,
+			r = changes_add(changes, side, key, labels,
 				ttm_value_add(
 					sums->live_bytes, sums->orphaned_bytes),
 				ttm_value_add(sums->live_objects,
@@ -181,7 +348,7 @@ static int processes_collect(
 		process_key(snapshot, i, key);
 		dump_process_name(snapshot, i, name);
 		/* Sums count an object on each of its devices. */
-		r = dump_changes_add(changes, side, key, labels, bytes,
+		r = changes_add(changes, side, key, labels, bytes,
 			listed ? counts[i] : objects);
 	}
 	free(counts);
@@ -214,7 +381,7 @@ static int objects_collect(
 		snprintf(key, sizeof(key), "%s %s %s%s%s", device, process,
 			kind ? kind : "-", g->scope ? " " : "",
 			g->scope ? g->scope : "");
-		r = dump_changes_add(
+		r = changes_add(
 			changes, side, key, labels, g->bytes, g->objects);
 	}
 	dump_groups_free(&groups);
@@ -283,10 +450,10 @@ static int part_print(struct diff *diff, const char *title, const char *labels,
 	if (r == 0)
 		r = collect(diff, DUMP_NEW, &changes);
 	if (r == 0) {
-		dump_changes_join(&changes);
+		changes_join(&changes);
 		r = changes_print(diff, title, labels, &changes);
 	}
-	dump_changes_free(&changes);
+	changes_free(&changes);
 	return r;
 }
 

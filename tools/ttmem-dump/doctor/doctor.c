@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ttmem-dump/command.h"
 #include "common/error.h"
 #include "common/text.h"
+#include "ttmem-dump/command.h"
 #include "ttmem-dump/place.h"
 
 #define OPTIONS struct dump_doctor

@@ -9,8 +9,8 @@
 
 #include "ttmem-dump/cell.h"
 #include "ttmem-dump/complete.h"
-#include "doctor.h"
 #include "ttmem-dump/proc.h"
+#include "doctor.h"
 
 static void version_tell(
 	struct dump_doctor *doctor, const struct ttmem_info_row *info)

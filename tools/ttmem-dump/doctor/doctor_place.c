@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "ttmem-dump/cell.h"
-#include "doctor.h"
 #include "ttmem-dump/leftover.h"
 #include "ttmem-dump/place.h"
+#include "doctor.h"
 
 /* What a small process needs. */
 #define ROOM_BYTES (8ull << 20)

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
 #include "common/process.h"
-#include "doctor.h"
+#include "ttmem-dump/cell.h"
 #include "ttmem-dump/leftover.h"
 #include "ttmem-dump/place.h"
 #include "ttmem-dump/proc.h"
+#include "doctor.h"
 
 #define VALUE_SIZE 256u
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: embed.py NAME FILE OUTPUT
 
-Writes FILE as the bytes of a C array NAME, with NAME_size; NAME.h declares them.
+Writes FILE as the bytes of a C array NAME, with NAME_size.
 """
 
 import sys
@@ -16,7 +16,8 @@ def main():
     with open(path, 'rb') as file:
         data = file.read()
     with open(output, 'w', encoding='ascii') as file:
-        file.write(f'#include "ttmem-dump/report/{name}.h"\n\n'
+        file.write(f'extern const unsigned char {name}[];\n'
+                   f'extern const unsigned long {name}_size;\n\n'
                    f'const unsigned char {name}[] = {{\n')
         for at in range(0, len(data), 12):
             row = ', '.join(f'0x{b:02x}' for b in data[at:at + 12])

@@ -6,7 +6,7 @@
 
 #include "common/value.h"
 #include "group.h"
-#include "render.h"
+#include "report.h"
 
 bool dump_wants_live(void *context, const struct dump_part *part)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ttmem-dump/cell.h"
 #include "common/process.h"
-#include "render.h"
+#include "ttmem-dump/cell.h"
+#include "report.h"
 
 #define DEVICES_LISTED 64u
 

@@ -11,7 +11,7 @@
 
 #include "common/process.h"
 #include "common/text.h"
-#include "render.h"
+#include "report.h"
 
 #define COMMAND_SIZE 1024u
 #define TEXT_SIZE 4096u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "render.h"
+#include "report.h"
 
 #include <stdarg.h>
 #include <string.h>

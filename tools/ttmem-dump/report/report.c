@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ttmem-dump/clock.h"
-#include "ttmem-dump/command.h"
 #include "common/error.h"
 #include "common/options.h"
 #include "common/word.h"
+#include "ttmem-dump/clock.h"
+#include "ttmem-dump/command.h"
 #include "ttmem-dump/complete.h"
-#include "group.h"
 #include "ttmem-dump/out.h"
+#include "group.h"
 
 #define TOP_DEFAULT 10u
 

@@ -8,9 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/process.h"
+#include "ttmem-dump/cell.h"
 #include "ttmem-dump/filter.h"
 #include "ttmem-dump/out.h"
 #include "ttmem-dump/source.h"
+#include "group.h"
 
 enum dump_tables {
 	DUMP_TABLE_DEVICES = 1,
@@ -47,5 +50,74 @@ struct dump_report {
 int dump_render_text(const struct dump_report *report);
 int dump_render_json(const struct dump_report *report);
 int dump_render_csv(const struct dump_report *report);
+
+/* -- columns ------------------------------------------------------- */
+
+#define DUMP_COLUMNS_MAX 24u
+
+/* Zeroed to begin with. */
+struct dump_table {
+	bool exact;   /* bytes as numbers */
+	char **cells; /* NULL: "-" */
+	size_t len;
+	size_t room;
+	size_t columns;
+	char titles[DUMP_COLUMNS_MAX][24];
+	bool right[DUMP_COLUMNS_MAX];
+	bool failed; /* no memory: dump_table_print() says so */
+};
+
+/* Adds columns, before any cell: "PID,>BYTES", those behind > aligned to the right. */
+void dump_table_columns(struct dump_table *table, const char *titles);
+
+/*
+ * Adds the next cells, row by row; a letter of `types` for each:
+ *   s  const char *: copied and escaped; NULL or "" is "-"
+ *   p  const char *: as it is, spaces at its start too
+ *   b  uint64_t: bytes
+ *   n  uint64_t: a number
+ *   x  uint64_t: in hexadecimal
+ *   d  uint64_t: a duration in ns
+ */
+void dump_table_add(struct dump_table *table, const char *types, ...);
+
+/* Prints and empties it. Returns 0 or -ENOMEM. */
+int dump_table_print(struct dump_table *table, FILE *file, unsigned indent);
+
+/* -- parts of a text report ------------------------------------------------------- */
+
+#define DUMP_NAME_SIZE TTM_PROCESS_NAME_SIZE
+
+/* Each prints nothing if there is nothing to tell. Return 0 or -ENOMEM. */
+int dump_text_devices(const struct dump_report *report);
+int dump_text_processes(const struct dump_report *report);
+int dump_text_retired(const struct dump_report *report);
+int dump_text_objects(const struct dump_report *report);
+int dump_text_failures(const struct dump_report *report);
+int dump_text_marks(const struct dump_report *report);
+int dump_text_anomalies(const struct dump_report *report);
+int dump_text_losses(const struct dump_report *report);
+int dump_text_health(const struct dump_report *report);
+
+/*
+ * By device: how many of its live buffers have no bank figures, as far as objects are
+ * listed. NULL: no memory. free() it.
+ */
+uint64_t *dump_unbanked_count(const struct dump_report *report);
+
+/* A title with a blank line before it. */
+__attribute__((format(printf, 2, 3))) void dump_title(
+	const struct dump_report *report, const char *format, ...);
+
+/* "python3[1234]", escaped; "-" for no process. */
+const char *dump_process_name(const struct ttmem_snapshot *snapshot,
+	uint64_t index, char buffer[static DUMP_NAME_SIZE]);
+
+/* Whether it is gone: exited or died. */
+bool dump_process_is_retired(const struct ttmem_process_row *process);
+
+/* Logical ids of the devices that a process has to do with: "0,2". */
+const char *dump_process_devices(const struct ttmem_snapshot *snapshot,
+	uint64_t process, char buffer[static DUMP_NAME_SIZE]);
 
 #endif

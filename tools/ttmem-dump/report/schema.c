@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ttmem-dump/command.h"
 #include "common/error.h"
+#include "ttmem-dump/command.h"
 #include "ttmem-dump/source.h"
-#include "schema_text.h"
+
+/* docs/snapshot.schema.json, as the build put it into the program. */
+extern const unsigned char schema_text[];
+extern const unsigned long schema_text_size;
 
 static const struct ttm_option options_known[] = {
 	TTM_OPTION_HELP_TEXT(

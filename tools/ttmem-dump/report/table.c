@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "table.h"
+#include "report.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* Each chip: what is where, against what there is. */
-#include "render.h"
+#include "report.h"
 
 #include <errno.h>
 #include <stdio.h>

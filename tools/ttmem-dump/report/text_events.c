@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* Failures, marks, anomalies: what happened rather than what is. */
-#include "render.h"
+#include "report.h"
 
 static int events_print(const struct dump_report *report, const char *title,
 	struct dump_table *table)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* What is missing, and how ttmemd is doing. */
-#include "render.h"
+#include "report.h"
 
 #include "common/text.h"
 #include "ttmem-dump/complete.h"

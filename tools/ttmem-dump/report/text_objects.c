@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* What is on the devices, one by one or in groups. */
-#include "render.h"
+#include "report.h"
 
 #include <stdlib.h>
 #include <string.h>

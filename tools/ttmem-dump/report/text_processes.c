@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* Who uses the devices, and who did. */
-#include "render.h"
+#include "report.h"
 
 #include "common/process.h"
 

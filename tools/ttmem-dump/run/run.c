@@ -10,13 +10,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "common/error.h"
 #include "ttmem-dump/catch_up.h"
-#include "ttmem-dump/check/check.h"
 #include "ttmem-dump/clock.h"
 #include "ttmem-dump/command.h"
-#include "common/error.h"
 #include "ttmem-dump/complete.h"
 #include "ttmem-dump/place.h"
+#include "ttmem-dump/check/check.h"
 
 #define SETTLE_NS (10 * DUMP_SECOND_NS)
 /* For ttmemd to come up. */

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ttmem-dump/clock.h"
 #include "common/error.h"
+#include "ttmem-dump/clock.h"
 #include "ttmem-dump/proc.h"
 #include "run.h"
 

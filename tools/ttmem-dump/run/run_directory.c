@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "run_directory.h"
+#include "run.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -16,7 +16,6 @@
 
 #include "common/error.h"
 #include "run.h"
-#include "run_directory.h"
 
 #define END_TRIES 200
 #define END_MS 25

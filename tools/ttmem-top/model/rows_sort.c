@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "common/process.h"
 #include "common/text.h"
+#include "columns.h"
 #include "rows.h"
 
 #define COMMAND_SIZE 4096u

@@ -3,8 +3,8 @@
 #ifndef TTM_TOP_STATE_H
 #define TTM_TOP_STATE_H
 
-#include "columns.h"
 #include "common/process.h"
+#include "columns.h"
 #include "devices.h"
 #include "history.h"
 #include "peaks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include "input.h"
 #include "ttmem-top/model/signals.h"
+#include "input.h"
 
 #include <stdarg.h>
 #include <stdio.h>

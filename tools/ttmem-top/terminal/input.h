@@ -3,9 +3,9 @@
 #ifndef TTM_TOP_INPUT_H
 #define TTM_TOP_INPUT_H
 
+#include "ttmem-top/model/state.h"
 #include "ttmem-top/views/grid.h"
 #include "ttmem-top/views/keys.h"
-#include "ttmem-top/model/state.h"
 
 /*
  * `grid` is what the user sees. Rows are made anew where the state asks for others.

@@ -3,8 +3,8 @@
 /* Keys while something lies over the view. */
 #include <string.h>
 
-#include "input.h"
 #include "ttmem-top/model/signals.h"
+#include "input.h"
 
 #define PAGE_ROWS 10
 

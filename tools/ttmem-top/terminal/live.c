@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ttmem-top/app.h"
 #include "common/error.h"
+#include "ttmem-top/app.h"
 #include "ttmem-top/model/config.h"
 #include "input.h"
 #include "screen.h"

@@ -3,8 +3,8 @@
 #ifndef TTM_TOP_CHART_H
 #define TTM_TOP_CHART_H
 
-#include "glyphs.h"
 #include "ttmem-top/model/history.h"
+#include "glyphs.h"
 
 /* What a chart has on its left: "100%" and a line. */
 #define TOP_CHART_AXIS 6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A screen in memory: cells with a character and a meaning. Views paint into it;
- * screen.c puts it on a terminal, plain.c prints it as text. Whatever is painted,
+ * screen.c puts it on a terminal, batch.c prints it as text. Whatever is painted,
  * no control character gets into a cell.
  */
 #ifndef TTM_TOP_GRID_H

@@ -3,9 +3,9 @@
 #ifndef TTM_TOP_VIEW_H
 #define TTM_TOP_VIEW_H
 
+#include "ttmem-top/model/state.h"
 #include "glyphs.h"
 #include "layout.h"
-#include "ttmem-top/model/state.h"
 
 /*
  * The whole screen. Notes in the state how much of its lists had room. `now_ns` is

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "chart.h"
 #include "common/text.h"
+#include "chart.h"
 #include "view.h"
 
 #define PANEL_ROWS 9

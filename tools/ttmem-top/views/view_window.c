@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "keys.h"
 #include "ttmem-top/model/signals.h"
+#include "keys.h"
 #include "view.h"
 
 static struct top_area window_open(
