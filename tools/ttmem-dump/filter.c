@@ -150,13 +150,13 @@ bool dump_filter_is_set(const struct dump_filter *filter)
 		filter->figures;
 }
 
-bool dump_filter_has_figure(const struct dump_filter *filter, uint64_t figure)
+bool dump_has_figure(const struct dump_filter *filter, uint64_t figure)
 {
 	return !filter->figures ||
 		(figure < TTMEM_FIGURES && filter->figures >> figure & 1);
 }
 
-bool dump_filter_has_scope(const struct dump_filter *filter, const char *scope)
+bool dump_has_scope(const struct dump_filter *filter, const char *scope)
 {
 	size_t i;
 

@@ -54,9 +54,9 @@ uint32_t dump_kind_find(const char *name);
 /* Whether anything is left out. */
 bool dump_filter_is_set(const struct dump_filter *filter);
 
-bool dump_filter_has_figure(const struct dump_filter *filter, uint64_t figure);
+bool dump_has_figure(const struct dump_filter *filter, uint64_t figure);
 /* No scope is the text "". */
-bool dump_filter_has_scope(const struct dump_filter *filter, const char *scope);
+bool dump_has_scope(const struct dump_filter *filter, const char *scope);
 
 /*
  * What a filter leaves of one snapshot. A device is selected if it is asked for
@@ -86,20 +86,17 @@ const struct ttmem_sums *dump_selection_sums(
 	unsigned figure);
 
 /* Constant time. An index that is none is in no selection of some, but in all. */
-bool dump_selection_has_device(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_process(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_share(const struct dump_selection *selection,
+bool dump_has_device(const struct dump_selection *selection, uint64_t index);
+bool dump_has_process(const struct dump_selection *selection, uint64_t index);
+bool dump_has_share(const struct dump_selection *selection,
 	const struct ttmem_share_row *share);
 /* On one of the selected devices at least; no place is as no device. */
-bool dump_selection_has_place(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_object(const struct dump_selection *selection,
+bool dump_has_place(const struct dump_selection *selection, uint64_t index);
+bool dump_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object);
-bool dump_selection_has_part(
+bool dump_has_part(
 	const struct dump_selection *selection, const struct dump_part *part);
-bool dump_selection_has_failure(const struct dump_selection *selection,
+bool dump_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure);
 
 /* -- names of things, short and usable as selectors ----------------------------- */

@@ -23,7 +23,7 @@ static bool process_is_there(
 static void process_need(struct check_verdict *verdict, uint64_t pid)
 {
 	if (!process_is_there(verdict->snapshot, pid))
-		check_lines_add(&verdict->missing,
+		check_add(&verdict->missing,
 			"process %" PRIu64 " never reported", pid);
 }
 
@@ -46,24 +46,23 @@ static void device_need(struct check_verdict *verdict,
 	if (selector_fits_any(verdict->snapshot, selector))
 		return;
 	if (selector->by == TTM_DEVICE_BY_CHIP)
-		check_lines_add(&verdict->missing,
-			"there is no device asic:%" PRIx64, selector->first);
+		check_add(&verdict->missing, "there is no device asic:%" PRIx64,
+			selector->first);
 	else if (selector->by == TTM_DEVICE_BY_CHIP_END)
-		check_lines_add(&verdict->missing,
-			"there is no device ..%0*" PRIx64,
+		check_add(&verdict->missing, "there is no device ..%0*" PRIx64,
 			(64 - __builtin_clzll(selector->last)) / 4,
 			selector->first);
 	else if (selector->by == TTM_DEVICE_BY_LOGICAL)
-		check_lines_add(&verdict->missing,
+		check_add(&verdict->missing,
 			"there is no device logical:%" PRIu64, selector->first);
 	else if (selector->by == TTM_DEVICE_BY_PCI)
-		check_lines_add(&verdict->missing, "there is no device pci:%s",
+		check_add(&verdict->missing, "there is no device pci:%s",
 			ttm_pci_text(selector->first, cell));
 	else if (selector->first == selector->last)
-		check_lines_add(&verdict->missing,
-			"there is no device %" PRIu64, selector->first);
+		check_add(&verdict->missing, "there is no device %" PRIu64,
+			selector->first);
 	else
-		check_lines_add(&verdict->missing,
+		check_add(&verdict->missing,
 			"there is no device from %" PRIu64 " to %" PRIu64,
 			selector->first, selector->last);
 }
@@ -89,7 +88,7 @@ void check_absent(struct check_verdict *verdict)
 	if (verdict->worth.status)
 		return; /* nobody knows who has come since */
 	if (verdict->scope.is_run && !somebody_reported(verdict))
-		check_lines_add(&verdict->missing,
+		check_add(&verdict->missing,
 			"COMMAND never reported: it does not use libttmem, or "
 			"did nothing on a device");
 	if (options->wait_pid)

@@ -49,7 +49,7 @@ static bool is_acknowledged_now(
 	const struct check_verdict *verdict, uint64_t process)
 {
 	return verdict->marks[process] & CHECK_LEAKS &&
-		dump_process_is_retired(
+		dump_process_is_dead(
 			ttmem_snapshot_process(verdict->snapshot, process));
 }
 

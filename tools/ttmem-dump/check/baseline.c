@@ -232,7 +232,7 @@ void check_baseline_exceeded(
 			snprintf(each, sizeof(each),
 				" on each of %" PRIu64 " devices",
 				row->devices);
-		check_lines_add(lines,
+		check_add(lines,
 			"baseline: %" PRIu64 " objects and not %" PRIu64
 			": %s %s of %" PRIu64 " bytes%s, scope \"%s\"",
 			row->seen, row->count,

@@ -205,7 +205,7 @@ struct check_verdict {
 	char summary[CHECK_SUMMARY_SIZE];
 };
 
-__attribute__((format(printf, 2, 3))) void check_lines_add(
+__attribute__((format(printf, 2, 3))) void check_add(
 	struct check_lines *lines, const char *format, ...);
 
 /*

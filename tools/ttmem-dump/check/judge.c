@@ -31,7 +31,7 @@ struct judging {
 	uint64_t since_ns; /* allocated later; unknown: whenever */
 };
 
-void check_lines_add(struct check_lines *lines, const char *format, ...)
+void check_add(struct check_lines *lines, const char *format, ...)
 {
 	char text[1024];
 	va_list arguments;
@@ -64,7 +64,7 @@ static void lines_free(struct check_lines *lines)
 
 static void gap_add(void *context, const char *text)
 {
-	check_lines_add(context, "%s", text);
+	check_add(context, "%s", text);
 }
 
 bool check_is_of_run(const struct check_scope *scope,
@@ -198,7 +198,7 @@ static void processes_mark(struct judging *judging)
 	for (i = 0; i < len; i++) {
 		p = ttmem_snapshot_process(verdict->snapshot, i);
 		if (!check_is_of_run(&verdict->scope, verdict->snapshot, i) ||
-			!dump_selection_has_process(&judging->selection, i))
+			!dump_has_process(&judging->selection, i))
 			continue;
 		if (dump_is_users(
 			    verdict->snapshot, p->directory, p->uid, user)) {
@@ -242,7 +242,7 @@ static void since_find(struct judging *judging)
 			judging->since_ns = mark->time_ns;
 	}
 	if (text && judging->since_ns == TTMEM_UNKNOWN)
-		check_lines_add(&verdict->missing, "there is no mark \"%s\"",
+		check_add(&verdict->missing, "there is no mark \"%s\"",
 			ttm_text_escape(text, safe, sizeof(safe)));
 }
 
@@ -280,7 +280,7 @@ static int leaks_count(struct judging *judging)
 		if (verdict->marks[i] & CHECK_LEAKS)
 			verdict->leak_processes++;
 	for (i = 0; i < devices; i++)
-		if (dump_selection_has_device(&judging->selection, i))
+		if (dump_has_device(&judging->selection, i))
 			verdict->devices++;
 	return 0;
 }
@@ -305,7 +305,7 @@ static void frees_note(struct check_verdict *verdict)
 			continue;
 		verdict->unknown_frees += frees;
 		verdict->unknown_freers++;
-		check_lines_add(&verdict->notes,
+		check_add(&verdict->notes,
 			"%" PRIu64 " %s no object (freed twice, or of another "
 			"kind or device): process %s",
 			frees, frees == 1 ? "free matches" : "frees match",
@@ -324,12 +324,12 @@ static void gaps_find(struct check_verdict *verdict)
 	run_watch_tell(verdict->scope.watch, verdict->snapshot, gap_add,
 		&verdict->gaps);
 	if (info->objects_listed != 1)
-		check_lines_add(&verdict->missing, "objects are not listed");
+		check_add(&verdict->missing, "objects are not listed");
 	else if (info->objects_consistent == 0)
-		check_lines_add(
+		check_add(
 			&verdict->gaps, "objects changed while they were read");
 	if (verdict->scope.behind && verdict->worth.status == 0)
-		check_lines_add(&verdict->gaps,
+		check_add(&verdict->gaps,
 			"ttmemd does not know yet of all processes that have "
 			"ended");
 }

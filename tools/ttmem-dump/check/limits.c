@@ -44,7 +44,7 @@ static uint64_t device_peak(const struct check_verdict *verdict,
 	for (i = 0; i < ttmem_snapshot_shares_len(snapshot); i++) {
 		share = ttmem_snapshot_share(snapshot, i);
 		if (share->device != device ||
-			!dump_selection_has_share(selection, share) ||
+			!dump_has_share(selection, share) ||
 			!check_is_of_run(
 				&verdict->scope, snapshot, share->process))
 			continue;
@@ -82,7 +82,7 @@ static uint64_t *there_sum(const struct check_verdict *verdict,
 		object = ttmem_snapshot_object(snapshot, i);
 		if (object->figure < TTMEM_FIGURES &&
 			object->bytes != TTMEM_UNKNOWN &&
-			dump_selection_has_object(selection, object) &&
+			dump_has_object(selection, object) &&
 			check_is_of_run(
 				&verdict->scope, snapshot, object->process))
 			object_add(snapshot, object, there);
@@ -111,10 +111,10 @@ static void limit_judge(struct check_verdict *verdict,
 	dump_device_name(verdict->snapshot, device, name, sizeof(name));
 	ttm_text_escape(limit->text, text, sizeof(text));
 	if (bytes == TTMEM_UNKNOWN)
-		check_lines_add(&verdict->gaps, "--%s %s: device %s: not known",
+		check_add(&verdict->gaps, "--%s %s: device %s: not known",
 			option, text, name);
 	else if (bytes > limit->bytes)
-		check_lines_add(&verdict->exceeded, "--%s %s: device %s %s %s",
+		check_add(&verdict->exceeded, "--%s %s: device %s %s %s",
 			option, text, name, limit->peak ? "had" : "has",
 			dump_bytes(bytes, verdict->options->exact, cell));
 }
@@ -133,7 +133,7 @@ int check_limits(
 		return -ENOMEM;
 	for (i = 0; i < options->limits_len; i++)
 		for (device = 0; device < devices; device++) {
-			if (!dump_selection_has_device(selection, device))
+			if (!dump_has_device(selection, device))
 				continue;
 			bytes = options->limits[i].peak ?
 				device_peak(verdict, selection, device,

@@ -274,7 +274,7 @@ static int devices_collect(
 	int r = 0;
 
 	for (i = 0; i < len; i++) {
-		if (!dump_selection_has_device(&diff->selections[side], i))
+		if (!dump_has_device(&diff->selections[side], i))
 			continue;
 		device_key(snapshot, i, device);
 		dump_device_name(snapshot, i, name, sizeof(name));
@@ -285,7 +285,7 @@ static int devices_collect(
 			const char *kind = ttmem_name(TTMEM_NAMES_FIGURE, f);
 			const char *const labels[DUMP_LABELS] = { name, kind };
 
-			if (!dump_filter_has_figure(&diff->filter, f))
+			if (!dump_has_figure(&diff->filter, f))
 				continue;
 			snprintf(key, sizeof(key), "%s %s", device, kind);
 			r = changes_add(changes, side, key, labels,
@@ -309,7 +309,7 @@ static uint64_t *objects_count(const struct dump_selection *selection)
 	for (i = 0; counts && i < ttmem_snapshot_objects_len(snapshot); i++) {
 		object = ttmem_snapshot_object(snapshot, i);
 		if (object->process < processes &&
-			dump_selection_has_object(selection, object))
+			dump_has_object(selection, object))
 			counts[object->process]++;
 	}
 	return counts;
@@ -332,17 +332,17 @@ static int processes_collect(
 		const char *const labels[DUMP_LABELS] = { name };
 		uint64_t bytes = 0, objects = 0;
 
-		if (!dump_selection_has_process(selection, i))
+		if (!dump_has_process(selection, i))
 			continue;
 		for (f = 0; f < TTMEM_FIGURES; f++) {
-			if (!dump_filter_has_figure(&diff->filter, f))
+			if (!dump_has_figure(&diff->filter, f))
 				continue;
 			sums = dump_selection_sums(selection, i, f);
 			bytes += sums->live_bytes + sums->orphaned_bytes;
 			objects += sums->live_objects + sums->orphaned_objects;
 		}
 		if (!objects &&
-			dump_process_is_retired(
+			dump_process_is_dead(
 				ttmem_snapshot_process(snapshot, i)))
 			continue; /* it is remembered, but gone */
 		process_key(snapshot, i, key);

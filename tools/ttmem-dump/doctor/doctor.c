@@ -29,7 +29,7 @@ static const struct ttm_option options_known[] = {
 };
 /* clang-format on */
 
-void dump_verdict_tell(struct dump_doctor *doctor, enum dump_verdict verdict,
+void dump_tell(struct dump_doctor *doctor, enum dump_verdict verdict,
 	const char *hint, const char *format, ...)
 {
 	static const char *const names[] = { "ok  ", "note", "BAD " };

@@ -27,9 +27,8 @@ struct dump_doctor {
 };
 
 /* One line, and a hint below it unless NULL. Escaped here. */
-__attribute__((format(printf, 4, 5))) void dump_verdict_tell(
-	struct dump_doctor *doctor, enum dump_verdict verdict, const char *hint,
-	const char *format, ...);
+__attribute__((format(printf, 4, 5))) void dump_tell(struct dump_doctor *doctor,
+	enum dump_verdict verdict, const char *hint, const char *format, ...);
 
 void dump_doctor_base(struct dump_doctor *doctor);
 void dump_doctor_directories(struct dump_doctor *doctor);

@@ -20,7 +20,7 @@ static void version_tell(
 	snprintf(ours, sizeof(ours), "%d.%d.%d", TTMEM_VERSION_MAJOR,
 		TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
 	if (info->version && strcmp(info->version, ours) != 0)
-		dump_verdict_tell(doctor, DUMP_NOTE, NULL,
+		dump_tell(doctor, DUMP_NOTE, NULL,
 			"ttmemd is %s, this is %s: what is newer is not shown",
 			info->version, ours);
 }
@@ -33,12 +33,12 @@ void dump_doctor_aggregator(struct dump_doctor *doctor)
 	bool good = worth->status == 0 && doctor->snapshot;
 
 	if (!doctor->snapshot) {
-		dump_verdict_tell(doctor, DUMP_BAD, worth->hint, "ttmemd: %s",
+		dump_tell(doctor, DUMP_BAD, worth->hint, "ttmemd: %s",
 			worth->reason);
 		return;
 	}
 	info = ttmem_snapshot_info(doctor->snapshot);
-	dump_verdict_tell(doctor, good ? DUMP_GOOD : DUMP_BAD, worth->hint,
+	dump_tell(doctor, good ? DUMP_GOOD : DUMP_BAD, worth->hint,
 		"ttmemd: pid %s, version %s, %s mode, %s, figures %s old%s%s",
 		ttm_count_text(info->pid, pid),
 		info->version ? info->version : "-",
@@ -50,14 +50,14 @@ void dump_doctor_aggregator(struct dump_doctor *doctor)
 
 static void gap_tell(void *context, const char *text)
 {
-	dump_verdict_tell(context, DUMP_BAD, NULL, "missing: %s", text);
+	dump_tell(context, DUMP_BAD, NULL, "missing: %s", text);
 }
 
 void dump_doctor_losses(struct dump_doctor *doctor)
 {
 	if (doctor->snapshot &&
 		dump_gaps(doctor->snapshot, gap_tell, doctor) == 0)
-		dump_verdict_tell(doctor, DUMP_GOOD, NULL,
+		dump_tell(doctor, DUMP_GOOD, NULL,
 			"nothing is missing in what ttmemd knows");
 }
 
@@ -88,14 +88,14 @@ void dump_doctor_devices(struct dump_doctor *doctor)
 	for (i = 0; i < len; i++)
 		unidentified += ttmem_snapshot_device(doctor->snapshot, i)
 					->identity == TTMEM_IDENTITY_LOGICAL;
-	dump_verdict_tell(doctor, len ? DUMP_GOOD : DUMP_NOTE,
+	dump_tell(doctor, len ? DUMP_GOOD : DUMP_NOTE,
 		len ? NULL :
 		      "a device is seen once a tracked program opens it or has "
 		      "something on it",
 		"devices: %zu seen, %llu in /dev/tenstorrent", len,
 		(unsigned long long)nodes);
 	if (unidentified)
-		dump_verdict_tell(doctor, DUMP_NOTE,
+		dump_tell(doctor, DUMP_NOTE,
 			"the runtime should call ttmem_device_open() with the "
 			"chip's id or PCI address",
 			"%llu devices are known by their number only: several "
@@ -119,7 +119,7 @@ void dump_doctor_limits(struct dump_doctor *doctor)
 	ttm_count_text(
 		dump_proc_number("/proc/sys/fs/inotify/max_user_watches"),
 		watches);
-	dump_verdict_tell(doctor, scans ? DUMP_NOTE : DUMP_GOOD,
+	dump_tell(doctor, scans ? DUMP_NOTE : DUMP_GOOD,
 		scans ? "new programs are seen later: raise "
 			"fs.inotify.max_user_instances, and restart ttmemd" :
 			NULL,

@@ -49,7 +49,7 @@ static void room_tell(struct dump_doctor *doctor)
 	room = (uint64_t)fs.f_bavail * fs.f_frsize;
 	full = (fs.f_blocks && room < ROOM_BYTES) ||
 		(fs.f_files && fs.f_favail < ROOM_FILES);
-	dump_verdict_tell(doctor, full ? DUMP_BAD : DUMP_GOOD,
+	dump_tell(doctor, full ? DUMP_BAD : DUMP_GOOD,
 		full ? "programs cannot be tracked: make room, or mount a larger "
 		       "tmpfs" :
 		       NULL,
@@ -67,14 +67,14 @@ void dump_doctor_base(struct dump_doctor *doctor)
 	dump_base_choose(doctor->where.dir, &by);
 	fd = dump_base_open(doctor->base);
 	if (fd < 0) {
-		dump_verdict_tell(doctor, DUMP_BAD, base_hint(fd),
+		dump_tell(doctor, DUMP_BAD, base_hint(fd),
 			"base directory: %s (%s): %s", doctor->base, by,
 			strerror(-fd));
 		return;
 	}
 	close(fd);
-	dump_verdict_tell(doctor, DUMP_GOOD, NULL,
-		"base directory: %s (%s), a tmpfs", doctor->base, by);
+	dump_tell(doctor, DUMP_GOOD, NULL, "base directory: %s (%s), a tmpfs",
+		doctor->base, by);
 	room_tell(doctor);
 }
 
@@ -97,7 +97,7 @@ static void marker_tell(struct ward *ward, const struct dump_leftover *leftover)
 		ward->dead_markers++;
 		return;
 	}
-	dump_verdict_tell(ward->doctor, DUMP_BAD,
+	dump_tell(ward->doctor, DUMP_BAD,
 		leftover->error == ENOSPC ?
 			"make room in the base directory, and restart it" :
 			"remove the cause, and restart it",
@@ -138,20 +138,20 @@ static void ward_tell(const struct ward *ward)
 	struct dump_doctor *doctor = ward->doctor;
 
 	if (ward->dead_markers)
-		dump_verdict_tell(doctor, DUMP_NOTE, clean,
+		dump_tell(doctor, DUMP_NOTE, clean,
 			"%llu processes could not be tracked, and are gone",
 			(unsigned long long)ward->dead_markers);
 	if (ward->dead && ward->served == DUMP_NO)
-		dump_verdict_tell(doctor, DUMP_NOTE,
+		dump_tell(doctor, DUMP_NOTE,
 			"start ttmemd to have them read, or ttmem-dump clean",
 			"%llu segments of dead processes that nobody has read",
 			(unsigned long long)ward->dead);
 	if (ward->doubtful)
-		dump_verdict_tell(doctor, DUMP_NOTE, NULL,
+		dump_tell(doctor, DUMP_NOTE, NULL,
 			"%llu segments of processes that may be alive or not",
 			(unsigned long long)ward->doubtful);
 	if (ward->unfinished)
-		dump_verdict_tell(doctor, DUMP_NOTE, clean,
+		dump_tell(doctor, DUMP_NOTE, clean,
 			"%llu files that were never finished",
 			(unsigned long long)ward->unfinished);
 }
@@ -169,8 +169,7 @@ static int own_look(void *context, const struct dump_own *own)
 		snprintf(holder, sizeof(holder), " (pid %llu)",
 			(unsigned long long)pid);
 	r = dump_names_each(own->fd, file_visit, &ward);
-	dump_verdict_tell(ward.doctor,
-		ward.served == DUMP_YES ? DUMP_GOOD : DUMP_BAD,
+	dump_tell(ward.doctor, ward.served == DUMP_YES ? DUMP_GOOD : DUMP_BAD,
 		ward.served == DUMP_YES ?
 			NULL :
 			"start ttmemd, with this base directory",
@@ -193,7 +192,7 @@ static void squatter_tell(struct dump_doctor *doctor)
 	snprintf(path, sizeof(path), "%s/ttmem-%u", doctor->base, geteuid());
 	if (lstat(path, &st) < 0 || st.st_uid == geteuid())
 		return;
-	dump_verdict_tell(doctor, DUMP_NOTE,
+	dump_tell(doctor, DUMP_NOTE,
 		"programs use one with another ending instead",
 		"%s is not yours but of user %u", path, (unsigned)st.st_uid);
 }
@@ -206,10 +205,10 @@ void dump_doctor_directories(struct dump_doctor *doctor)
 		r == -EINVAL || r == -ENOTDIR)
 		return; /* the base directory, told already */
 	if (r < 0)
-		dump_verdict_tell(doctor, DUMP_BAD, NULL,
+		dump_tell(doctor, DUMP_BAD, NULL,
 			"your directories cannot be read: %s", strerror(-r));
 	else if (doctor->own_len == 0)
-		dump_verdict_tell(doctor, DUMP_NOTE,
+		dump_tell(doctor, DUMP_NOTE,
 			"no program of yours was tracked here: start it with "
 			"TTMEM_ENABLED=1 and the same TTMEM_DIR",
 			"your directory: there is none yet");

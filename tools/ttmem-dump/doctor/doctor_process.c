@@ -30,14 +30,13 @@ static void enabled_tell(struct dump_doctor *doctor)
 		(set != DUMP_YES && is_on(other, seeds));
 
 	if (set == DUMP_UNKNOWN)
-		dump_verdict_tell(doctor, DUMP_NOTE,
-			"run it as that user, or as root",
+		dump_tell(doctor, DUMP_NOTE, "run it as that user, or as root",
 			"its environment cannot be read");
 	else if (on)
-		dump_verdict_tell(doctor, DUMP_GOOD, NULL,
+		dump_tell(doctor, DUMP_GOOD, NULL,
 			"it was started with tracking on");
 	else
-		dump_verdict_tell(doctor, DUMP_NOTE,
+		dump_tell(doctor, DUMP_NOTE,
 			"start it with TTMEM_ENABLED=1, unless it turns "
 			"tracking on by itself",
 			"it was started without TTMEM_ENABLED=1%s%s",
@@ -54,7 +53,7 @@ static void dir_tell(struct dump_doctor *doctor)
 		return;
 	theirs = dir[0] ? dir : dump_base_choose(NULL, &by);
 	if (dir[0] && strcmp(theirs, doctor->base) != 0)
-		dump_verdict_tell(doctor, DUMP_BAD,
+		dump_tell(doctor, DUMP_BAD,
 			"use --dir with that one, or start it with another "
 			"TTMEM_DIR",
 			"its base directory is %s, not %s", theirs,
@@ -112,26 +111,25 @@ static bool segment_tell(struct dump_doctor *doctor)
 
 	dump_own_each(doctor->base, own_search, &search);
 	if (library == DUMP_UNKNOWN && !search.found)
-		dump_verdict_tell(doctor, DUMP_NOTE,
-			"run it as that user, or as root",
+		dump_tell(doctor, DUMP_NOTE, "run it as that user, or as root",
 			"what it has mapped cannot be read");
 	else if (library != DUMP_YES && !search.found)
-		dump_verdict_tell(doctor, DUMP_BAD,
+		dump_tell(doctor, DUMP_BAD,
 			"use a runtime that was built with ttmem",
 			"libttmem.so is not in it (it may be linked statically)");
 	else
-		dump_verdict_tell(doctor, DUMP_GOOD, NULL, "libttmem is in it");
+		dump_tell(doctor, DUMP_GOOD, NULL, "libttmem is in it");
 	if (search.marked)
-		dump_verdict_tell(doctor, DUMP_BAD, "see above for the reason",
+		dump_tell(doctor, DUMP_BAD, "see above for the reason",
 			"it asked to be tracked and could not be");
 	else if (!search.found)
-		dump_verdict_tell(doctor, DUMP_BAD,
+		dump_tell(doctor, DUMP_BAD,
 			"it has not had anything on a device yet, or tracking "
 			"is off, or it is another user's",
 			"it has no segment in your directories");
 	else
-		dump_verdict_tell(doctor, search.alive ? DUMP_GOOD : DUMP_NOTE,
-			NULL, "it has a segment%s",
+		dump_tell(doctor, search.alive ? DUMP_GOOD : DUMP_NOTE, NULL,
+			"it has a segment%s",
 			search.alive ?
 				", and holds its lock" :
 				", but not its lock: it is an earlier one");
@@ -150,7 +148,7 @@ static bool quarantine_tell(struct dump_doctor *doctor)
 		q = ttmem_snapshot_quarantined(doctor->snapshot, i);
 		if (q->pid != doctor->pid)
 			continue;
-		dump_verdict_tell(doctor, DUMP_BAD, NULL,
+		dump_tell(doctor, DUMP_BAD, NULL,
 			"ttmemd has its segment in quarantine: %s",
 			q->reason ? q->reason : "-");
 		found = true;
@@ -174,7 +172,7 @@ static void attached_tell(struct dump_doctor *doctor)
 			continue;
 		found = true;
 		state = ttmem_name(TTMEM_NAMES_PROCESS, p->state);
-		dump_verdict_tell(doctor, DUMP_GOOD, NULL,
+		dump_tell(doctor, DUMP_GOOD, NULL,
 			"ttmemd knows it: %s, %llu objects, last event %s ago",
 			state ? state : "-", (unsigned long long)p->objects,
 			dump_duration(
@@ -182,8 +180,7 @@ static void attached_tell(struct dump_doctor *doctor)
 				ago));
 	}
 	if (!found)
-		dump_verdict_tell(
-			doctor, DUMP_BAD, NULL, "ttmemd does not know it");
+		dump_tell(doctor, DUMP_BAD, NULL, "ttmemd does not know it");
 }
 
 void dump_doctor_process(struct dump_doctor *doctor)
@@ -193,7 +190,7 @@ void dump_doctor_process(struct dump_doctor *doctor)
 
 	printf("process %llu:\n", (unsigned long long)doctor->pid);
 	if (dump_proc_is_gone(doctor->pid, 0) == DUMP_YES) {
-		dump_verdict_tell(doctor, DUMP_BAD,
+		dump_tell(doctor, DUMP_BAD,
 			"in a container it has another pid inside: ttmem goes by "
 			"that one",
 			"there is no such process");
@@ -201,7 +198,7 @@ void dump_doctor_process(struct dump_doctor *doctor)
 		return;
 	}
 	if (theirs && theirs != ours)
-		dump_verdict_tell(doctor, DUMP_NOTE,
+		dump_tell(doctor, DUMP_NOTE,
 			"ttmem goes by the pid that it has inside",
 			"it is in another pid namespace");
 	dir_tell(doctor);

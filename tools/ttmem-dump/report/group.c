@@ -348,7 +348,7 @@ static int object_add(struct grouping *grouping,
 	else
 		len = dump_parts_of(object, index, parts);
 	for (i = 0; i < len; i++) {
-		if (!dump_selection_has_part(selection, &parts[i]) ||
+		if (!dump_has_part(selection, &parts[i]) ||
 			(wants && !wants(context, &parts[i])))
 			continue;
 		if (part_add(grouping, &parts[i]) < 0)

@@ -74,7 +74,7 @@ static void object_add(struct entries *entries,
 		const struct entry entry = { ttm_value_or_0(parts[i].bytes),
 			ttm_value_or_0(object->age_ns), index, (unsigned)i };
 
-		if (dump_selection_has_part(selection, &parts[i]) &&
+		if (dump_has_part(selection, &parts[i]) &&
 			(!wants || wants(context, &parts[i])))
 			entries->list[entries->len++] = entry;
 	}
@@ -133,7 +133,7 @@ uint64_t *dump_unbanked_count(const struct dump_report *report)
 		dump_parts_of(ttmem_snapshot_object(snapshot, i), i, parts);
 		place = ttmem_snapshot_place(snapshot, parts[0].place);
 		if (!place || !is_unbanked(&parts[0]) ||
-			!dump_filter_has_figure(&report->options->filter,
+			!dump_has_figure(&report->options->filter,
 				parts[0].object->figure))
 			continue;
 		for (n = 0; n < place->devices_len; n++)

@@ -19,7 +19,7 @@ const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 	return p ? ttm_process_name(p, buffer) : memcpy(buffer, "-", 2);
 }
 
-bool dump_process_is_retired(const struct ttmem_process_row *process)
+bool dump_process_is_dead(const struct ttmem_process_row *process)
 {
 	return process->state == TTMEM_PROCESS_EXITED ||
 		process->state == TTMEM_PROCESS_DIED;

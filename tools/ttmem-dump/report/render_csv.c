@@ -167,8 +167,7 @@ static void figures_add(
 	for (i = 0; i < len * TTMEM_FIGURES; i++) {
 		column = &figure_columns[i / TTMEM_FIGURES];
 		f = (unsigned)(i % TTMEM_FIGURES);
-		if (!dump_filter_has_figure(
-			    &sheet->report->options->filter, f) ||
+		if (!dump_has_figure(&sheet->report->options->filter, f) ||
 			(of_process && !column->of_processes))
 			continue;
 		snprintf(title, sizeof(title), "%s_%s",
@@ -231,7 +230,7 @@ static int devices_write(struct sheet *sheet)
 		row_end(sheet);
 	}
 	for (i = 0; i < ttmem_snapshot_devices_len(snapshot); i++)
-		if (dump_selection_has_device(&report->selection, i))
+		if (dump_has_device(&report->selection, i))
 			device_add(
 				sheet, i, listed ? unbanked[i] : TTMEM_UNKNOWN);
 	free(unbanked);
@@ -274,7 +273,7 @@ static void processes_write(struct sheet *sheet)
 		row_end(sheet);
 	}
 	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++)
-		if (dump_selection_has_process(&report->selection, i))
+		if (dump_has_process(&report->selection, i))
 			process_add(sheet, i);
 }
 

@@ -85,9 +85,8 @@ static bool distribution_is_kept(const struct thinning *t, uint64_t index)
 	const struct ttmem_distribution_row *d = ttmem_snapshot_distribution(
 		t->report->snapshot, index);
 
-	return d &&
-		dump_selection_has_device(&t->report->selection, d->device) &&
-		dump_filter_has_figure(&t->report->options->filter, d->figure);
+	return d && dump_has_device(&t->report->selection, d->device) &&
+		dump_has_figure(&t->report->options->filter, d->figure);
 }
 
 /* Rows come in the order of the snapshot's. */
@@ -105,33 +104,29 @@ static bool row_is_kept(
 
 	switch (table) {
 	case TABLE_DEVICES:
-		return dump_selection_has_device(selection, index);
+		return dump_has_device(selection, index);
 	case TABLE_DISTRIBUTIONS:
 		return distribution_is_kept(t, index);
 	case TABLE_FAILURES:
 		failure = ttmem_snapshot_failure(s, index);
-		return failure &&
-			dump_selection_has_failure(selection, failure);
+		return failure && dump_has_failure(selection, failure);
 	case TABLE_HISTORIES:
 		history = ttmem_snapshot_history(s, index);
-		return history &&
-			dump_selection_has_device(selection, history->device);
+		return history && dump_has_device(selection, history->device);
 	case TABLE_MARKS:
 		mark = ttmem_snapshot_mark(s, index);
-		return mark &&
-			dump_selection_has_process(selection, mark->process);
+		return mark && dump_has_process(selection, mark->process);
 	case TABLE_OBJECTS:
 		object = ttmem_snapshot_object(s, index);
-		return object && dump_selection_has_object(selection, object);
+		return object && dump_has_object(selection, object);
 	case TABLE_PLACES:
 		place = ttmem_snapshot_place(s, index);
-		return place &&
-			dump_selection_has_process(selection, place->process);
+		return place && dump_has_process(selection, place->process);
 	case TABLE_PROCESSES:
-		return dump_selection_has_process(selection, index);
+		return dump_has_process(selection, index);
 	case TABLE_SHARES:
 		share = ttmem_snapshot_share(s, index);
-		return share && dump_selection_has_share(selection, share);
+		return share && dump_has_share(selection, share);
 	case TABLE_OTHER:
 	default:
 		return true;

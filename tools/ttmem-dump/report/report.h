@@ -114,7 +114,7 @@ const char *dump_process_name(const struct ttmem_snapshot *snapshot,
 	uint64_t index, char buffer[static DUMP_NAME_SIZE]);
 
 /* Whether it is gone: exited or died. */
-bool dump_process_is_retired(const struct ttmem_process_row *process);
+bool dump_process_is_dead(const struct ttmem_process_row *process);
 
 /* Logical ids of the devices that a process has to do with: "0,2". */
 const char *dump_process_devices(const struct ttmem_snapshot *snapshot,

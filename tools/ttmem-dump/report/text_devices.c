@@ -20,7 +20,7 @@ struct device_part {
 
 static bool has_figure(const struct device_part *part, unsigned figure)
 {
-	return dump_filter_has_figure(&part->report->options->filter, figure);
+	return dump_has_figure(&part->report->options->filter, figure);
 }
 
 /* Name, live, requested, objects, peak, capacity, percent, orphaned. */
@@ -271,7 +271,7 @@ int dump_text_devices(const struct dump_report *report)
 	int r = sorted && unbanked ? 0 : -ENOMEM;
 
 	for (i = 0; r == 0 && i < len; i++) {
-		if (!dump_selection_has_device(&report->selection, sorted[i]))
+		if (!dump_has_device(&report->selection, sorted[i]))
 			continue;
 		some = true;
 		r = device_print(report, sorted[i], unbanked[sorted[i]]);

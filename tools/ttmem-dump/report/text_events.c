@@ -25,7 +25,7 @@ int dump_text_failures(const struct dump_report *report)
 		"PROCESS,SCOPE");
 	for (i = 0; i < ttmem_snapshot_failures_len(snapshot); i++) {
 		f = ttmem_snapshot_failure(snapshot, i);
-		if (!dump_selection_has_failure(&report->selection, f))
+		if (!dump_has_failure(&report->selection, f))
 			continue;
 		dump_table_add(&table, "dbbbbspps",
 			dump_ago(snapshot, f->time_ns), f->bytes,
@@ -51,8 +51,7 @@ int dump_text_marks(const struct dump_report *report)
 	dump_table_columns(&table, ">AGO,PROCESS,TEXT");
 	for (i = 0; i < ttmem_snapshot_marks_len(snapshot); i++) {
 		mark = ttmem_snapshot_mark(snapshot, i);
-		if (dump_selection_has_process(
-			    &report->selection, mark->process))
+		if (dump_has_process(&report->selection, mark->process))
 			dump_table_add(&table, "dps",
 				dump_ago(snapshot, mark->time_ns),
 				dump_process_name(
@@ -74,7 +73,7 @@ int dump_text_anomalies(const struct dump_report *report)
 	dump_table_columns(&table, ">COUNT,ANOMALY,PROCESS");
 	for (i = 0; i < ttmem_snapshot_processes_len(snapshot); i++) {
 		p = ttmem_snapshot_process(snapshot, i);
-		if (!dump_selection_has_process(&report->selection, i))
+		if (!dump_has_process(&report->selection, i))
 			continue;
 		for (reason = 0; reason < TTMEM_REASONS; reason++)
 			if (ttm_value_or_0(p->anomalies[reason]))

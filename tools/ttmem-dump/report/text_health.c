@@ -39,7 +39,7 @@ int dump_text_losses(const struct dump_report *report)
 
 	dump_table_columns(&table, ">EVENTS,>BYTES,LOSS,PROCESS");
 	for (i = 0; i < len; i++)
-		if (dump_selection_has_process(&report->selection, i))
+		if (dump_has_process(&report->selection, i))
 			lost_add(report, i, &table);
 	if (!table.len && !report->gaps)
 		return 0;

@@ -14,8 +14,8 @@ static bool process_is_listed(
 	const struct ttmem_process_row *p = ttmem_snapshot_process(
 		report->snapshot, index);
 
-	if (!dump_selection_has_process(&report->selection, index) ||
-		dump_process_is_retired(p) != retired)
+	if (!dump_has_process(&report->selection, index) ||
+		dump_process_is_dead(p) != retired)
 		return false;
 	if (!retired || p->in_flight)
 		return true;
@@ -35,8 +35,7 @@ static uint32_t figures_used(const struct dump_report *report, bool retired)
 			continue;
 		for (f = 0; f < TTMEM_FIGURES; f++) {
 			sums = dump_selection_sums(&report->selection, i, f);
-			if (dump_filter_has_figure(
-				    &report->options->filter, f) &&
+			if (dump_has_figure(&report->options->filter, f) &&
 				(retired ? sums->orphaned_bytes :
 					   sums->live_bytes))
 				used |= 1u << f;
@@ -143,8 +142,8 @@ int dump_text_retired(const struct dump_report *report)
 
 	for (i = 0; i < ttmem_snapshot_processes_len(report->snapshot); i++) {
 		p = ttmem_snapshot_process(report->snapshot, i);
-		if (!dump_selection_has_process(&report->selection, i) ||
-			!dump_process_is_retired(p))
+		if (!dump_has_process(&report->selection, i) ||
+			!dump_process_is_dead(p))
 			continue;
 		all++;
 		acked += p->acknowledged == 1;
