@@ -2,6 +2,7 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 /* The verdict for programs: docs/check.schema.json. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -41,21 +42,34 @@ static void number_write(FILE *file, uint64_t number)
 		fprintf(file, "%" PRIu64, number);
 }
 
-static void member(FILE *file, const char *key, uint64_t number)
+/*
+ * Members of an object, each with a comma before it unless it is the first: keys and, as
+ * the next arguments, their values. A key that ends in = has a text (const char *), the
+ * others a number (uint64_t).
+ */
+static void members(FILE *file, bool first, const char *keys, ...)
 {
-	fprintf(file, ",\"%s\":", key);
-	number_write(file, number);
+	size_t length, name;
+	va_list values;
+
+	va_start(values, keys);
+	for (; *keys; keys += length + strspn(keys + length, " ")) {
+		length = strcspn(keys, " ");
+		name = strcspn(keys, "= ");
+		fprintf(file, "%s\"%.*s\":", first ? "" : ",", (int)name, keys);
+		if (name < length)
+			text_write(file, va_arg(values, const char *));
+		else
+			number_write(file, va_arg(values, uint64_t));
+		first = false;
+	}
+	va_end(values);
 }
 
-static void member_text(FILE *file, const char *key, const char *text)
-{
-	fprintf(file, ",\"%s\":", key);
-	text_write(file, text);
-}
-
-static void record_devices(const struct check_verdict *verdict,
+static void some_write(const struct check_verdict *verdict,
 	const struct dump_group *record, FILE *file)
 {
+	const struct ttmem_process_row *p;
 	char name[64];
 	size_t i;
 
@@ -66,22 +80,13 @@ static void record_devices(const struct check_verdict *verdict,
 			dump_device_name(verdict->snapshot,
 				record->some_devices[i], name, sizeof(name)));
 	}
-	fputs("]", file);
-}
-
-static void record_processes(const struct check_verdict *verdict,
-	const struct dump_group *record, FILE *file)
-{
-	const struct ttmem_process_row *p;
-	size_t i;
-
-	fputs(",\"some_processes\":[", file);
+	fputs("],\"some_processes\":[", file);
 	for (i = 0; i < record->processes && i < DUMP_GROUP_SOME; i++) {
 		p = ttmem_snapshot_process(
 			verdict->snapshot, record->some_processes[i]);
-		fputs(i ? ",{\"pid\":" : "{\"pid\":", file);
-		number_write(file, p ? p->pid : TTMEM_UNKNOWN);
-		member_text(file, "comm", p ? p->comm : NULL);
+		fputs(i ? ",{" : "{", file);
+		members(file, true, "pid comm=", p ? p->pid : TTMEM_UNKNOWN,
+			p ? p->comm : NULL);
 		fputs("}", file);
 	}
 	fputs("]", file);
@@ -90,31 +95,26 @@ static void record_processes(const struct check_verdict *verdict,
 static void records_write(const struct check_verdict *verdict, const char *key,
 	const struct dump_groups *groups, FILE *file)
 {
+	const struct ttmem_snapshot *snapshot = verdict->snapshot;
 	const struct dump_group *g;
 	size_t i;
 
 	fprintf(file, ",\"%s\":[", key);
 	for (i = 0; i < groups->len; i++) {
 		g = &groups->groups[i];
-		fputs(i ? ",{\"class\":" : "{\"class\":", file);
-		text_write(file, ttmem_name(TTMEM_NAMES_CLASS, g->leak_class));
-		member_text(file, "kind",
-			ttmem_name(TTMEM_NAMES_FIGURE, g->figure));
-		member_text(file, "scope", g->scope);
-		member(file, "size", g->size);
-		member(file, "bytes", g->bytes);
-		member(file, "objects", g->objects);
-		member_text(file, "place",
-			dump_place_label(verdict->snapshot, g->place));
-		member_text(file, "part_of",
+		fputs(i ? ",{" : "{", file);
+		members(file, true,
+			"class= kind= scope= size bytes objects place= part_of= "
+			"devices processes age_ns",
+			ttmem_name(TTMEM_NAMES_CLASS, g->leak_class),
+			ttmem_name(TTMEM_NAMES_FIGURE, g->figure), g->scope,
+			g->size, g->bytes, g->objects,
+			dump_place_label(snapshot, g->place),
 			g->place == g->whole ?
 				NULL :
-				dump_place_label(verdict->snapshot, g->whole));
-		member(file, "devices", g->devices);
-		member(file, "processes", g->processes);
-		member(file, "age_ns", g->age_ns);
-		record_devices(verdict, g, file);
-		record_processes(verdict, g, file);
+				dump_place_label(snapshot, g->whole),
+			g->devices, g->processes, g->age_ns);
+		some_write(verdict, g, file);
 		fputs("}", file);
 	}
 	fputs("]", file);
@@ -135,26 +135,21 @@ static void lines_write(
 
 static void sum_write(FILE *file, const char *key, const struct check_sum *sum)
 {
-	fprintf(file, ",\"%s\":{\"bytes\":", key);
-	number_write(file, sum->bytes);
-	member(file, "objects", sum->objects);
+	fprintf(file, ",\"%s\":{", key);
+	members(file, true, "bytes objects", sum->bytes, sum->objects);
 	fputs("}", file);
 }
 
 static void suppressions_write(const struct check_verdict *verdict, FILE *file)
 {
+	const struct suppressions *all = &verdict->excuses->suppressions;
 	const struct suppression *row;
-	size_t i;
 
 	fputs(",\"suppressions\":[", file);
-	for (i = 0; i < verdict->excuses->suppressions.len; i++) {
-		row = &verdict->excuses->suppressions.rows[i];
-		fputs(i ? ",{\"text\":" : "{\"text\":", file);
-		text_write(file, row->text);
-		member_text(file, "file", row->path);
-		member(file, "line", row->line);
-		member(file, "objects", row->uses);
-		member(file, "bytes", row->bytes);
+	for (row = all->rows; row < all->rows + all->len; row++) {
+		fputs(row == all->rows ? "{" : ",{", file);
+		members(file, true, "text= file= line objects bytes", row->text,
+			row->path, (uint64_t)row->line, row->uses, row->bytes);
 		fputs("}", file);
 	}
 	fputs("]", file);
@@ -162,21 +157,18 @@ static void suppressions_write(const struct check_verdict *verdict, FILE *file)
 
 void check_write_json(const struct check_verdict *verdict, FILE *file)
 {
-	fputs("{\"schema_version\":1,\"type\":\"ttmem-check\"", file);
-	member(file, "status", (uint64_t)verdict->status);
-	member_text(file, "summary", verdict->summary);
-	member_text(file, "source",
-		ttmem_name(TTMEM_NAMES_SOURCE, verdict->worth.state));
-	member(file, "age_ns", verdict->worth.age_ns);
-	member_text(file, "reason",
-		verdict->worth.reason[0] ? verdict->worth.reason : NULL);
 	/* Unknown is not 0: without figures nobody knows of leaks. */
-	member(file, "leaked_bytes",
-		verdict->snapshot ? verdict->leaks.bytes : TTMEM_UNKNOWN);
-	member(file, "leaked_objects",
-		verdict->snapshot ? verdict->leaks.objects : TTMEM_UNKNOWN);
-	member(file, "processes", verdict->processes);
-	member(file, "devices", verdict->devices);
+	fputs("{\"schema_version\":1,\"type\":\"ttmem-check\"", file);
+	members(file, false,
+		"status summary= source= age_ns reason= leaked_bytes "
+		"leaked_objects processes devices",
+		(uint64_t)verdict->status, verdict->summary,
+		ttmem_name(TTMEM_NAMES_SOURCE, verdict->worth.state),
+		verdict->worth.age_ns,
+		verdict->worth.reason[0] ? verdict->worth.reason : NULL,
+		verdict->snapshot ? verdict->leaks.bytes : TTMEM_UNKNOWN,
+		verdict->snapshot ? verdict->leaks.objects : TTMEM_UNKNOWN,
+		verdict->processes, verdict->devices);
 	records_write(verdict, "leaks", &verdict->leaks, file);
 	records_write(verdict, "not_counted", &verdict->others, file);
 	records_write(verdict, "other_users", &verdict->foreign, file);

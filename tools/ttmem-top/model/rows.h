@@ -113,6 +113,9 @@ const char *top_row_devices(const struct top_row *row,
 const char *top_row_command(
 	const struct top_row *row, bool path, char *buffer, size_t buffer_size);
 
+/* The kind of memory that a column is about; TTMEM_FIGURES: none. */
+unsigned top_column_figure(size_t column);
+
 /* Within the folder: rows_sort.c, rows_scope.c. */
 bool top_row_matches(const struct top_row *row, const char *filter);
 void top_rows_sort(

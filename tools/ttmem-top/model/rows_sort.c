@@ -35,17 +35,41 @@ static uint64_t devices_key(const struct top_row *row)
 	return i;
 }
 
-static struct key figure_key(const struct top_row *row, unsigned figure)
+unsigned top_column_figure(size_t column)
 {
-	struct key key = { NULL, row->bytes[figure] };
-
-	return key;
+	switch (column) {
+	case TOP_COLUMN_PROCESSES_DRAM:
+		return TTMEM_FIGURE_DRAM;
+	case TOP_COLUMN_PROCESSES_L1:
+		return TTMEM_FIGURE_L1;
+	case TOP_COLUMN_PROCESSES_CB:
+		return TTMEM_FIGURE_CB;
+	case TOP_COLUMN_PROCESSES_KERNEL_APP:
+		return TTMEM_FIGURE_KERNEL_APPLICATION;
+	case TOP_COLUMN_PROCESSES_KERNEL_FABRIC:
+		return TTMEM_FIGURE_KERNEL_FABRIC;
+	case TOP_COLUMN_PROCESSES_KERNEL_DISPATCH:
+		return TTMEM_FIGURE_KERNEL_DISPATCH;
+	case TOP_COLUMN_PROCESSES_L1_SMALL:
+		return TTMEM_FIGURE_L1_SMALL;
+	case TOP_COLUMN_PROCESSES_TRACE:
+		return TTMEM_FIGURE_TRACE;
+	case TOP_COLUMN_PROCESSES_SYSTEM:
+		return TTMEM_FIGURE_SYSTEM_MEMORY;
+	default:
+		return TTMEM_FIGURES;
+	}
 }
 
 static struct key key_of(const struct top_row *row, size_t column)
 {
+	unsigned figure = top_column_figure(column);
 	struct key key = { NULL, 0 };
 
+	if (figure < TTMEM_FIGURES) {
+		key.number = row->bytes[figure];
+		return key;
+	}
 	switch (column) {
 	case TOP_COLUMN_PROCESSES_PID:
 		key.number = row->pid;
@@ -59,24 +83,6 @@ static struct key key_of(const struct top_row *row, size_t column)
 	case TOP_COLUMN_PROCESSES_DEVICES:
 		key.number = devices_key(row);
 		break;
-	case TOP_COLUMN_PROCESSES_DRAM:
-		return figure_key(row, TTMEM_FIGURE_DRAM);
-	case TOP_COLUMN_PROCESSES_L1:
-		return figure_key(row, TTMEM_FIGURE_L1);
-	case TOP_COLUMN_PROCESSES_CB:
-		return figure_key(row, TTMEM_FIGURE_CB);
-	case TOP_COLUMN_PROCESSES_KERNEL_APP:
-		return figure_key(row, TTMEM_FIGURE_KERNEL_APPLICATION);
-	case TOP_COLUMN_PROCESSES_KERNEL_FABRIC:
-		return figure_key(row, TTMEM_FIGURE_KERNEL_FABRIC);
-	case TOP_COLUMN_PROCESSES_KERNEL_DISPATCH:
-		return figure_key(row, TTMEM_FIGURE_KERNEL_DISPATCH);
-	case TOP_COLUMN_PROCESSES_L1_SMALL:
-		return figure_key(row, TTMEM_FIGURE_L1_SMALL);
-	case TOP_COLUMN_PROCESSES_TRACE:
-		return figure_key(row, TTMEM_FIGURE_TRACE);
-	case TOP_COLUMN_PROCESSES_SYSTEM:
-		return figure_key(row, TTMEM_FIGURE_SYSTEM_MEMORY);
 	case TOP_COLUMN_PROCESSES_PEAK:
 		key.number = row->peak;
 		break;

@@ -34,33 +34,6 @@ static enum top_look state_look(enum top_row_state state)
 	}
 }
 
-/* The kind of memory that a column is about; TTMEM_FIGURES: none. */
-static unsigned figure_of(size_t column)
-{
-	switch (column) {
-	case TOP_COLUMN_PROCESSES_DRAM:
-		return TTMEM_FIGURE_DRAM;
-	case TOP_COLUMN_PROCESSES_L1:
-		return TTMEM_FIGURE_L1;
-	case TOP_COLUMN_PROCESSES_CB:
-		return TTMEM_FIGURE_CB;
-	case TOP_COLUMN_PROCESSES_KERNEL_APP:
-		return TTMEM_FIGURE_KERNEL_APPLICATION;
-	case TOP_COLUMN_PROCESSES_KERNEL_FABRIC:
-		return TTMEM_FIGURE_KERNEL_FABRIC;
-	case TOP_COLUMN_PROCESSES_KERNEL_DISPATCH:
-		return TTMEM_FIGURE_KERNEL_DISPATCH;
-	case TOP_COLUMN_PROCESSES_L1_SMALL:
-		return TTMEM_FIGURE_L1_SMALL;
-	case TOP_COLUMN_PROCESSES_TRACE:
-		return TTMEM_FIGURE_TRACE;
-	case TOP_COLUMN_PROCESSES_SYSTEM:
-		return TTMEM_FIGURE_SYSTEM_MEMORY;
-	default:
-		return TTMEM_FIGURES;
-	}
-}
-
 /* -- cells -------------------------------------------------------------------- */
 
 static bool is_process(const struct top_row *row)
@@ -118,7 +91,7 @@ static const char *cell_text(const struct table *table,
 	const struct top_row *row, size_t column,
 	char buffer[static TOP_DEVICES_TEXT_SIZE])
 {
-	unsigned figure = figure_of(column);
+	unsigned figure = top_column_figure(column);
 
 	if (figure < TTMEM_FIGURES)
 		return top_bytes_short(row->bytes[figure], buffer);
@@ -146,7 +119,7 @@ static const char *cell_text(const struct table *table,
 /* Of groups and devices, only what they have: the rest is not unknown. */
 static bool cell_is_blank(const struct top_row *row, size_t column)
 {
-	unsigned figure = figure_of(column);
+	unsigned figure = top_column_figure(column);
 
 	if (is_process(row))
 		return false;
@@ -162,7 +135,7 @@ static bool cell_is_blank(const struct top_row *row, size_t column)
 
 static enum top_look cell_look(const struct top_row *row, size_t column)
 {
-	unsigned figure = figure_of(column);
+	unsigned figure = top_column_figure(column);
 
 	if (column == TOP_COLUMN_PROCESSES_STATE)
 		return state_look(row->state);
