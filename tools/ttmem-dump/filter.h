@@ -85,6 +85,12 @@ const struct ttmem_sums *dump_selection_sums(
 	const struct dump_selection *selection, uint64_t process,
 	unsigned figure);
 
+/*
+ * Adds what is there: bytes and objects that are live or orphaned. The peak is unknown
+ * then: those of several were not at one time.
+ */
+void dump_sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more);
+
 /* Constant time. An index that is none is in no selection of some, but in all. */
 bool dump_has_device(const struct dump_selection *selection, uint64_t index);
 bool dump_has_process(const struct dump_selection *selection, uint64_t index);

@@ -77,23 +77,23 @@ static void places_fill(struct dump_selection *selection)
 	}
 }
 
-static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
+void dump_sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 {
-	sums->live_bytes = ttm_value_add(sums->live_bytes, more->live_bytes);
-	sums->live_objects = ttm_value_add(
-		sums->live_objects, more->live_objects);
-	sums->orphaned_bytes = ttm_value_add(
-		sums->orphaned_bytes, more->orphaned_bytes);
-	sums->orphaned_objects = ttm_value_add(
-		sums->orphaned_objects, more->orphaned_objects);
-	sums->alloc_objects = ttm_value_add(
-		sums->alloc_objects, more->alloc_objects);
-	sums->alloc_bytes = ttm_value_add(sums->alloc_bytes, more->alloc_bytes);
-	sums->free_objects = ttm_value_add(
-		sums->free_objects, more->free_objects);
-	sums->free_bytes = ttm_value_add(sums->free_bytes, more->free_bytes);
-	sums->requested_bytes = ttm_value_add(
-		sums->requested_bytes, more->requested_bytes);
+	static const size_t offsets[] = {
+		offsetof(struct ttmem_sums, live_bytes),
+		offsetof(struct ttmem_sums, live_objects),
+		offsetof(struct ttmem_sums, orphaned_bytes),
+		offsetof(struct ttmem_sums, orphaned_objects),
+		offsetof(struct ttmem_sums, requested_bytes),
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		uint64_t *sum = (uint64_t *)((char *)sums + offsets[i]);
+
+		*sum = ttm_value_add(*sum,
+			*(const uint64_t *)((const char *)more + offsets[i]));
+	}
 	sums->peak_bytes = TTMEM_UNKNOWN;
 }
 
@@ -110,7 +110,7 @@ static void sums_fill(struct dump_selection *selection)
 			!dump_has_share(selection, share))
 			continue;
 		for (f = 0; f < TTMEM_FIGURES; f++)
-			sums_add(
+			dump_sums_add(
 				&selection
 					 ->sums[share->process * TTMEM_FIGURES +
 						 f],

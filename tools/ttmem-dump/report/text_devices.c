@@ -45,23 +45,6 @@ static void figure_add(struct device_part *part, const char *name,
 		row_add(part, name, &part->device->figures[figure], capacity);
 }
 
-static struct ttmem_sums sums_add(
-	const struct ttmem_sums *a, const struct ttmem_sums *b)
-{
-	struct ttmem_sums sums;
-
-	memset(&sums, 0xff, sizeof(sums)); /* unknown */
-	sums.live_bytes = ttm_value_add(a->live_bytes, b->live_bytes);
-	sums.requested_bytes = ttm_value_add(
-		a->requested_bytes, b->requested_bytes);
-	sums.live_objects = ttm_value_add(a->live_objects, b->live_objects);
-	sums.orphaned_bytes = ttm_value_add(
-		a->orphaned_bytes, b->orphaned_bytes);
-	sums.orphaned_objects = ttm_value_add(
-		a->orphaned_objects, b->orphaned_objects);
-	return sums;
-}
-
 /* Only what is used and its peak: totals have no objects of their own. */
 static void total_add(struct device_part *part, const char *name, uint64_t use,
 	uint64_t peak, uint64_t capacity)
@@ -81,7 +64,7 @@ static void kernels_add(struct device_part *part)
 		"    Fabric (ethernet cores)", "    Dispatch" };
 	const struct ttmem_device_row *d = part->device;
 	const struct ttmem_sums *figures = &d->figures[TTMEM_FIGURE_KERNEL];
-	struct ttmem_sums all = sums_add(&figures[0], &figures[1]);
+	struct ttmem_sums all = figures[0];
 	uint64_t ring = 0, capacity;
 	unsigned i;
 
@@ -89,7 +72,8 @@ static void kernels_add(struct device_part *part)
 		ring = ttm_value_add(ring, d->ring_bytes[i]);
 	/* The ring is reserved: those in it are held against nothing. */
 	capacity = ring ? TTMEM_UNKNOWN : d->l1_bytes;
-	all = sums_add(&all, &figures[2]);
+	dump_sums_add(&all, &figures[1]);
+	dump_sums_add(&all, &figures[2]);
 	if (has_figure(part, TTMEM_FIGURE_KERNEL_APPLICATION) &&
 		has_figure(part, TTMEM_FIGURE_KERNEL_FABRIC) &&
 		has_figure(part, TTMEM_FIGURE_KERNEL_DISPATCH))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -201,48 +200,40 @@ int run_command(const struct run_command *command, bool *ret_left)
 
 /* -- those that are left when we were killed ------------------------------------------------- */
 
-/* Who was told to end, as far as is remembered: once is enough. */
-struct told {
-	long pids[TOLD_MOST];
-	unsigned len;
+/* Who is told to end; and who was, as far as is remembered: once is enough. */
+struct ending {
+	const char *run_id;
+	int number; /* signal */
+	unsigned found;
+	uint64_t told[TOLD_MOST];
+	unsigned told_len;
 };
 
-static bool told_add(struct told *told, long pid)
+static bool told_add(struct ending *ending, uint64_t pid)
 {
 	unsigned i;
 
-	for (i = 0; i < told->len; i++)
-		if (told->pids[i] == pid)
+	for (i = 0; i < ending->told_len; i++)
+		if (ending->told[i] == pid)
 			return false;
-	if (told->len < TOLD_MOST)
-		told->pids[told->len++] = pid;
+	if (ending->told_len < TOLD_MOST)
+		ending->told[ending->told_len++] = pid;
 	return true;
 }
 
-/* How many there are; each gets the signal that has not had it. */
-static unsigned descendants_signal(
-	const char *run_id, int number, struct told *told)
+static void descendant_signal(void *context, uint64_t pid)
 {
-	DIR *names = opendir("/proc");
-	const struct dirent *entry;
+	struct ending *ending = context;
 	char value[64];
-	unsigned found = 0;
-	long pid;
 
-	while (names && (entry = readdir(names)) != NULL) {
-		pid = strtol(entry->d_name, NULL, 10);
-		if (pid <= 1 || pid == getpid() ||
-			dump_proc_environment((uint64_t)pid, "TTMEM_RUN_ID",
-				value, sizeof(value)) != DUMP_YES ||
-			strcmp(value, run_id) != 0)
-			continue;
-		found++;
-		if (told_add(told, pid))
-			kill((pid_t)pid, number);
-	}
-	if (names)
-		closedir(names);
-	return found;
+	if (pid <= 1 || pid == (uint64_t)getpid() ||
+		dump_proc_environment(pid, "TTMEM_RUN_ID", value,
+			sizeof(value)) != DUMP_YES ||
+		strcmp(value, ending->run_id) != 0)
+		return;
+	ending->found++;
+	if (told_add(ending, pid))
+		kill((pid_t)pid, ending->number);
 }
 
 /*
@@ -252,14 +243,13 @@ static unsigned descendants_signal(
  */
 static bool descendants_go(const char *run_id, int number)
 {
-	struct told told = { .len = 0 };
+	struct ending ending = { .run_id = run_id, .number = number };
 	unsigned tries, quiet = 0;
 
 	for (tries = 0; tries < END_TRIES && quiet < QUIET_LOOKS; tries++) {
-		if (descendants_signal(run_id, number, &told) == 0)
-			quiet++;
-		else
-			quiet = 0;
+		ending.found = 0;
+		dump_procs_each(descendant_signal, &ending);
+		quiet = ending.found ? 0 : quiet + 1;
 		poll(NULL, 0, END_MS);
 	}
 	return quiet == QUIET_LOOKS;

@@ -2,7 +2,6 @@
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include "run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +12,6 @@
 
 #include "common/error.h"
 #include "common/process.h"
-#include "common/text.h"
 #include "ttmem-dump/proc.h"
 
 #define TEXT_SIZE 256u
@@ -53,8 +51,9 @@ static int process_compare(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static void process_add(struct processes *processes, uint64_t pid)
+static void process_add(void *context, uint64_t pid)
 {
+	struct processes *processes = context;
 	char buffer[TTM_PROC_STAT_SIZE];
 	const char *parent = ttm_proc_stat_field(pid, 4, buffer);
 	struct process *rows;
@@ -74,18 +73,8 @@ static void process_add(struct processes *processes, uint64_t pid)
 
 static void processes_read(struct processes *ret_processes)
 {
-	DIR *names = opendir("/proc");
-	const struct dirent *entry;
-	uint64_t pid;
-
 	memset(ret_processes, 0, sizeof(*ret_processes));
-	while (names && (entry = readdir(names)) != NULL) {
-		pid = strtoull(entry->d_name, NULL, 10);
-		if (pid)
-			process_add(ret_processes, pid);
-	}
-	if (names)
-		closedir(names);
+	dump_procs_each(process_add, ret_processes);
 	if (ret_processes->len)
 		qsort(ret_processes->rows, ret_processes->len,
 			sizeof(struct process), process_compare);
@@ -138,29 +127,12 @@ static const char *directory_judge(
 		"with another directory than that of this run";
 }
 
-/* Its effective user; ours if that cannot be read. */
-static uid_t user_of(uint64_t pid)
-{
-	unsigned effective = geteuid();
-	char path[64], line[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%llu/status",
-		(unsigned long long)pid);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Uid: %*u %u", &effective) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return effective;
-}
-
 /* Why ttmemd would not know of its events; NULL: there is no reason. */
 static const char *reason_find(const struct run_watch *watch, uint64_t pid)
 {
 	char value[PATH_MAX];
 	const char *enabled = variable(pid, "TTMEM_ENABLED", value);
+	struct ttm_proc_facts facts;
 	const char *directory;
 
 	if (!enabled || strcmp(enabled, "1") != 0)
@@ -168,7 +140,8 @@ static const char *reason_find(const struct run_watch *watch, uint64_t pid)
 	directory = variable(pid, "TTMEM_DIR", value);
 	if (!directory && watch->directory)
 		return "without the TTMEM_DIR of this run in its environment";
-	if (!watch->shared && user_of(pid) != geteuid())
+	if (!watch->shared && ttm_proc_facts_read(pid, &facts) == 0 &&
+		facts.uid != geteuid())
 		return "as another user, who is not served here";
 	return directory_judge(watch, pid, directory ? directory : watch->base);
 }
@@ -190,29 +163,19 @@ static void stranger_add(struct run_watch *watch, uint64_t pid,
 {
 	struct stranger *grown = realloc(
 		watch->strangers, (watch->len + 1) * sizeof(*grown));
-	char path[64], comm[64] = "", safe[128];
-	struct stranger *s;
-	FILE *file;
+	struct ttm_proc_facts facts = { .uid = 0 };
 
 	if (!grown)
 		return;
+	ttm_proc_facts_read(pid, &facts);
 	watch->strangers = grown;
-	s = &grown[watch->len++];
-	s->pid = pid;
-	s->start_time = start_time;
-	snprintf(
-		path, sizeof(path), "/proc/%llu/comm", (unsigned long long)pid);
-	file = fopen(path, "re");
-	if (file && !fgets(comm, sizeof(comm), file))
-		comm[0] = '\0';
-	if (file)
-		fclose(file);
-	comm[strcspn(comm, "\n")] = '\0';
-	snprintf(s->text, sizeof(s->text),
-		"%s (pid %llu) has libttmem, but runs %s",
-		ttm_text_escape(comm, safe, sizeof(safe)),
+	grown += watch->len++;
+	grown->pid = pid;
+	grown->start_time = start_time;
+	snprintf(grown->text, sizeof(grown->text),
+		"%s (pid %llu) has libttmem, but runs %s", facts.comm,
 		(unsigned long long)pid, reason);
-	ttm_error("%s", s->text);
+	ttm_error("%s", grown->text);
 }
 
 /*
