@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/line.h"
 #include "common/text.h"
+#include "common/value.h"
 #include "ttmem-dump/out.h"
 #include "check.h"
 
@@ -37,7 +38,8 @@ struct check_baseline {
 	struct known *rows; /* sorted, each once */
 	size_t len;
 	size_t room;
-	unsigned version; /* of the lines that are being read */
+	const char *path;
+	unsigned version; /* of the lines that are being read; 0: none yet */
 };
 
 void check_baseline_free(struct check_baseline **baseline)
@@ -97,36 +99,42 @@ static int known_compare(const void *a, const void *b)
 
 static bool row_add(struct check_baseline *baseline, const struct known *row)
 {
-	size_t room = baseline->room ? 2 * baseline->room : 64;
-	struct known *rows;
+	struct known *rows = ttm_list_grow(
+		baseline->rows, baseline->len, &baseline->room, sizeof(*rows));
 
-	if (baseline->len == baseline->room) {
-		rows = realloc(baseline->rows, room * sizeof(*rows));
-		if (!rows)
-			return false;
-		baseline->rows = rows;
-		baseline->room = room;
-	}
+	if (!rows)
+		return false;
+	baseline->rows = rows;
 	baseline->rows[baseline->len++] = *row;
 	return true;
 }
 
-static bool line_take(struct check_baseline *baseline, char *line)
+/* The first line says which version it is. */
+static bool line_is_taken(struct check_baseline *baseline, const char *line)
 {
 	struct known row = { 0 };
 
-	line[strcspn(line, "\r\n")] = '\0';
 	if (strcmp(line, FIRST_LINE) == 0)
 		baseline->version = 2;
 	else if (strcmp(line, FIRST_LINE_1) == 0)
 		baseline->version = 1;
-	if (!*line || *line == '#')
-		return true;
+	if (!baseline->version || !*line || *line == '#')
+		return baseline->version > 0;
 	if (line_parse(line, baseline->version, &row) &&
 		row_add(baseline, &row))
 		return true;
 	free(row.text);
 	return false;
+}
+
+static int line_take(void *context, char *line, unsigned number)
+{
+	struct check_baseline *baseline = context;
+
+	if (line_is_taken(baseline, line))
+		return 0;
+	ttm_error("%s:%u: not a baseline", baseline->path, number);
+	return TTM_EXIT_FAILURE;
 }
 
 /* Files may be put together: what is in both adds up. */
@@ -151,32 +159,21 @@ static void rows_settle(struct check_baseline *baseline)
 int check_baseline_read(const char *path, struct check_baseline **ret_baseline)
 {
 	struct check_baseline *baseline = calloc(1, sizeof(*baseline));
-	struct ttm_line line = { NULL, 0, 0 };
-	struct ttm_input input;
-	unsigned number = 0;
-	bool good = true;
-	int r = baseline ? ttm_input_open(path, &input) : -ENOMEM;
+	int status;
 
 	*ret_baseline = baseline;
-	if (r < 0) {
-		ttm_error("%s: %s", path, strerror(-r));
+	if (!baseline) {
+		ttm_error("%s: %s", path, strerror(ENOMEM));
 		return TTM_EXIT_FAILURE;
 	}
-	while (good && (r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
-		number++;
-		/* The first line says which version it is. */
-		good = line_take(baseline, line.text) && baseline->version;
+	baseline->path = path;
+	status = ttm_lines_each(path, "not a baseline: ", line_take, baseline);
+	if (status == 0 && !baseline->version) {
+		ttm_error("%s:0: not a baseline", path);
+		status = TTM_EXIT_FAILURE;
 	}
-	if (r < 0)
-		ttm_error("%s:%u: not a baseline: %s", path, number + 1,
-			ttm_line_error(r));
-	else if (!good || number == 0)
-		ttm_error("%s:%u: not a baseline", path, number);
-	good = good && r == 0 && number > 0;
-	ttm_line_free(&line);
-	ttm_input_close(&input);
 	rows_settle(baseline);
-	return good ? 0 : TTM_EXIT_FAILURE;
+	return status;
 }
 
 void check_baseline_reset(struct check_baseline *baseline)

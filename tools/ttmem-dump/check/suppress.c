@@ -148,51 +148,35 @@ static bool line_is_nothing(const char *line)
 		strncmp(line, "SUMMARY: ttmem: ", 16) == 0;
 }
 
-static int line_take(struct suppressions *suppressions, const char *path,
-	unsigned number, char *line)
-{
-	struct suppression row;
+struct reading {
+	struct suppressions *suppressions;
+	const char *path;
+};
 
-	memset(&row, 0, sizeof(row));
-	row.path = path;
-	row.line = number;
-	line[strcspn(line, "\r\n")] = '\0';
+static int line_take(void *context, char *line, unsigned number)
+{
+	const struct reading *reading = context;
+	struct suppression row = { .path = reading->path, .line = number };
+
 	line += strspn(line, " \t");
 	if (line_is_nothing(line))
 		return 0;
-	if (!line_parse(line, &row)) {
+	if (!line_parse(line, &row))
 		ttm_error("%s:%u: not a suppression (leak:PATTERN, "
 			  "kind:KIND,.. or process:PATTERN)",
-			path, number);
-		return TTM_EXIT_FAILURE;
-	}
-	if (row_add(suppressions, line, &row) == 0)
+			row.path, number);
+	else if (row_add(reading->suppressions, line, &row) == 0)
 		return 0;
-	ttm_error("%s", strerror(ENOMEM));
+	else
+		ttm_error("%s", strerror(ENOMEM));
 	return TTM_EXIT_FAILURE;
 }
 
 int suppressions_read(struct suppressions *suppressions, const char *path)
 {
-	struct ttm_line line = { NULL, 0, 0 };
-	struct ttm_input input;
-	unsigned number = 0;
-	int status = 0, r = ttm_input_open(path, &input);
+	struct reading reading = { suppressions, path };
 
-	if (r < 0) {
-		ttm_error("%s: %s", path, strerror(-r));
-		return TTM_EXIT_FAILURE;
-	}
-	while (status == 0 &&
-		(r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0)
-		status = line_take(suppressions, path, ++number, line.text);
-	if (r < 0) {
-		ttm_error("%s:%u: %s", path, number + 1, ttm_line_error(r));
-		status = TTM_EXIT_FAILURE;
-	}
-	ttm_line_free(&line);
-	ttm_input_close(&input);
-	return status;
+	return ttm_lines_each(path, "", line_take, &reading);
 }
 
 void suppressions_free(struct suppressions *suppressions)

@@ -104,17 +104,13 @@ static int changes_add(struct dump_changes *changes, enum dump_side side,
 	const char *key, const char *const labels[DUMP_LABELS], uint64_t bytes,
 	uint64_t objects)
 {
-	size_t room = changes->room ? 2 * changes->room : 64;
-	struct dump_change *change;
+	struct dump_change *change = ttm_list_grow(changes->changes,
+		changes->len, &changes->room, sizeof(*change));
 
-	if (changes->len == changes->room) {
-		change = realloc(changes->changes, room * sizeof(*change));
-		if (!change)
-			return -ENOMEM;
-		changes->changes = change;
-		changes->room = room;
-	}
-	change = &changes->changes[changes->len];
+	if (!change)
+		return -ENOMEM;
+	changes->changes = change;
+	change += changes->len;
 	if (change_fill(change, key, labels) < 0) {
 		change_free(change);
 		return -ENOMEM;

@@ -27,23 +27,15 @@ void dump_table_columns(struct dump_table *table, const char *titles)
 
 static void cell_add(struct dump_table *table, const char *text)
 {
-	size_t room = table->room ? 2 * table->room : 256;
-	char **cells;
+	char **cells = ttm_list_grow(
+		table->cells, table->len, &table->room, sizeof(*cells));
 
-	if (table->len == table->room) {
-		cells = realloc(table->cells, room * sizeof(*cells));
-		if (!cells) {
-			table->failed = true;
-			return;
-		}
+	if (cells)
 		table->cells = cells;
-		table->room = room;
-	}
-	table->cells[table->len] = strdup(text);
-	if (!table->cells[table->len])
-		table->failed = true;
-	else
+	if (cells && (cells[table->len] = strdup(text)) != NULL)
 		table->len++;
+	else
+		table->failed = true;
 }
 
 static const char *number_text(const struct dump_table *table, char type,

@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 #include "common/process.h"
+#include "common/value.h"
 #include "ttmem-dump/proc.h"
 
 #define TEXT_SIZE 256u
@@ -41,7 +42,7 @@ struct process {
 
 struct processes {
 	struct process *rows;
-	size_t len;
+	size_t len, room;
 };
 
 static int process_compare(const void *a, const void *b)
@@ -60,13 +61,11 @@ static void process_add(void *context, uint64_t pid)
 
 	if (!parent)
 		return;
-	if (processes->len % 64 == 0) {
-		rows = realloc(
-			processes->rows, (processes->len + 64) * sizeof(*rows));
-		if (!rows)
-			return;
-		processes->rows = rows;
-	}
+	rows = ttm_list_grow(processes->rows, processes->len, &processes->room,
+		sizeof(*rows));
+	if (!rows)
+		return;
+	processes->rows = rows;
 	processes->rows[processes->len].pid = pid;
 	processes->rows[processes->len++].parent = strtoull(parent, NULL, 10);
 }

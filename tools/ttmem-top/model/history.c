@@ -98,19 +98,15 @@ static struct top_past *past_get(
 	struct top_history *history, struct top_id device)
 {
 	struct top_past *past = past_find(history, device), *pasts;
-	size_t size;
 	unsigned r;
 
 	if (past)
 		return past;
-	if (history->len == history->size) {
-		size = history->size ? 2 * history->size : 8;
-		pasts = realloc(history->pasts, size * sizeof(*pasts));
-		if (!pasts)
-			return NULL;
-		history->pasts = pasts;
-		history->size = size;
-	}
+	pasts = ttm_list_grow(
+		history->pasts, history->len, &history->size, sizeof(*pasts));
+	if (!pasts)
+		return NULL;
+	history->pasts = pasts;
 	past = &history->pasts[history->len++];
 	memset(past, 0, sizeof(*past));
 	past->device = device;

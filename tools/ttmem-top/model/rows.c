@@ -32,17 +32,13 @@ const char *top_state_name(enum top_row_state state)
 
 struct top_row *top_rows_add(struct top_rows *rows)
 {
-	struct top_row *row, *list;
-	size_t size;
+	struct top_row *row,
+		*list = ttm_list_grow(
+			rows->list, rows->len, &rows->size, sizeof(*list));
 
-	if (rows->len == rows->size) {
-		size = rows->size ? 2 * rows->size : 64;
-		list = realloc(rows->list, size * sizeof(*list));
-		if (!list)
-			return NULL;
-		rows->list = list;
-		rows->size = size;
-	}
+	if (!list)
+		return NULL;
+	rows->list = list;
 	row = &rows->list[rows->len++];
 	memset(row, 0, sizeof(*row));
 	row->process = TTMEM_NONE;

@@ -39,7 +39,7 @@ bool top_expanded_has(const struct top_expanded *expanded, struct top_id id)
 
 int top_expanded_set(struct top_expanded *expanded, struct top_id id, bool on)
 {
-	size_t at = expanded_find(expanded, id), size;
+	size_t at = expanded_find(expanded, id);
 	struct top_id *ids;
 
 	if (top_expanded_has(expanded, id) == on)
@@ -48,14 +48,11 @@ int top_expanded_set(struct top_expanded *expanded, struct top_id id, bool on)
 		expanded->ids[at] = expanded->ids[--expanded->len];
 		return 0;
 	}
-	if (expanded->len == expanded->size) {
-		size = expanded->size ? 2 * expanded->size : 16;
-		ids = realloc(expanded->ids, size * sizeof(*ids));
-		if (!ids)
-			return -ENOMEM;
-		expanded->ids = ids;
-		expanded->size = size;
-	}
+	ids = ttm_list_grow(
+		expanded->ids, expanded->len, &expanded->size, sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	expanded->ids = ids;
 	expanded->ids[expanded->len++] = id;
 	return 0;
 }
@@ -97,17 +94,12 @@ uint64_t top_object_bytes(
 static int item_add(
 	struct items *items, size_t row, const struct ttmem_object_row *object)
 {
-	struct item *list;
-	size_t size;
+	struct item *list = ttm_list_grow(
+		items->list, items->len, &items->size, sizeof(*list));
 
-	if (items->len == items->size) {
-		size = items->size ? 2 * items->size : 64;
-		list = realloc(items->list, size * sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		items->list = list;
-		items->size = size;
-	}
+	if (!list)
+		return -ENOMEM;
+	items->list = list;
 	items->list[items->len].row = row;
 	items->list[items->len++].object = object;
 	return 0;
