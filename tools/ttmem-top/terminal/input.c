@@ -139,10 +139,11 @@ static void expand(struct top_model *model, struct top_state *state, bool on)
 		top_model_rows(model, state);
 }
 
-static void expand_all(struct top_model *model, struct top_state *state)
+static void expand_all(struct top_model *model, struct top_state *state, int by)
 {
 	bool any = top_expanded_any(&state->expanded);
 
+	(void)by;
 	state->expanded.len = 0;
 	state->expanded.all = !any;
 	top_model_rows(model, state);
@@ -209,12 +210,6 @@ static void kill_ask(
 
 /* -- charts ------------------------------------------------------------------- */
 
-static void window_change(struct top_state *state, int by)
-{
-	state->window = (unsigned)top_choice_move(
-		state->window, TOP_WINDOWS, by);
-}
-
 static void pan(struct top_state *state, bool back)
 {
 	uint64_t step = top_windows[state->window] / 4;
@@ -230,22 +225,105 @@ static void pan(struct top_state *state, bool back)
 
 /* -- actions ------------------------------------------------------------------ */
 
-static void view_set(struct top_state *state, enum top_view view)
-{
-	state->view = view;
-}
-
 static bool in_charts(const struct top_state *state)
 {
 	return state->view == TOP_VIEW_CHARTS;
 }
 
-static void detail_open(struct top_state *state)
+static void detail_open(
+	struct top_model *model, struct top_state *state, int by)
 {
+	(void)model;
+	(void)by;
 	if (in_charts(state))
 		state->zoomed = !state->zoomed;
 	else if (state->view != TOP_VIEW_HEALTH)
 		top_window_open(state, TOP_MODE_DETAIL, 0);
+}
+
+static void view_set(struct top_model *model, struct top_state *state, int view)
+{
+	(void)model;
+	state->view = (enum top_view)view;
+}
+
+static void view_step(struct top_model *model, struct top_state *state, int by)
+{
+	view_set(model, state,
+		((int)state->view + by + (int)TOP_VIEWS) % (int)TOP_VIEWS);
+}
+
+static void page(struct top_model *model, struct top_state *state, int by)
+{
+	move(model, state, by * page_of(state));
+}
+
+/* Left and right. */
+static void sideways(struct top_model *model, struct top_state *state, int by)
+{
+	if (in_charts(state))
+		pan(state, by < 0);
+	else if (state->view == TOP_VIEW_PROCESSES)
+		expand(model, state, by > 0);
+	else
+		move(model, state, by);
+}
+
+static void longer(struct top_model *model, struct top_state *state, int by)
+{
+	if (in_charts(state))
+		state->window = (unsigned)top_choice_move(
+			state->window, TOP_WINDOWS, by);
+	else if (state->view == TOP_VIEW_PROCESSES)
+		expand(model, state, by < 0);
+}
+
+static void pan_by(struct top_model *model, struct top_state *state, int by)
+{
+	(void)model;
+	if (by == 0)
+		state->pan_ns = 0;
+	else if (in_charts(state))
+		pan(state, by < 0);
+}
+
+static void reverse(struct top_model *model, struct top_state *state, int by)
+{
+	(void)by;
+	state->reverse = !state->reverse;
+	top_model_rows(model, state);
+}
+
+static void filter_open(
+	struct top_model *model, struct top_state *state, int by)
+{
+	(void)model;
+	(void)by;
+	state->view = TOP_VIEW_PROCESSES;
+	memcpy(state->filter_before, state->filter, sizeof(state->filter));
+	top_window_open(state, TOP_MODE_FILTER, 0);
+}
+
+static void window_open(
+	struct top_model *model, struct top_state *state, int mode)
+{
+	(void)model;
+	top_window_open(state, (enum top_mode)mode,
+		mode == TOP_MODE_SORT ?
+			state->sort - top_table_first(TOP_TABLE_PROCESSES) :
+			0);
+	if (mode == TOP_MODE_SORT)
+		state->view = TOP_VIEW_PROCESSES;
+}
+
+static void setting_toggle(
+	struct top_model *model, struct top_state *state, int setting)
+{
+	bool *value = top_setting_of(&state->settings, (size_t)setting);
+
+	*value = !*value;
+	state->settings_changed = true;
+	top_model_rows(model, state);
 }
 
 static void peaks_reset(
@@ -258,158 +336,63 @@ static void peaks_reset(
 	top_message(state, now_ns, "Peaks are those from now on");
 }
 
-static void setting_toggle(
-	struct top_model *model, struct top_state *state, bool *setting)
-{
-	*setting = !*setting;
-	state->settings_changed = true;
-	top_model_rows(model, state);
-}
-
-/* What moves or shows. True: done. */
-static bool action_move(struct top_model *model, struct top_state *state,
-	enum top_action action)
-{
-	switch (action) {
-	case TOP_ACTION_UP:
-		move(model, state, -1);
-		return true;
-	case TOP_ACTION_DOWN:
-		move(model, state, 1);
-		return true;
-	case TOP_ACTION_PAGE_UP:
-		move(model, state, -page_of(state));
-		return true;
-	case TOP_ACTION_PAGE_DOWN:
-		move(model, state, page_of(state));
-		return true;
-	case TOP_ACTION_HOME:
-		move(model, state, -1000000);
-		return true;
-	case TOP_ACTION_END:
-		move(model, state, 1000000);
-		return true;
-	case TOP_ACTION_LEFT:
-	case TOP_ACTION_RIGHT:
-		if (in_charts(state))
-			pan(state, action == TOP_ACTION_LEFT);
-		else if (state->view == TOP_VIEW_PROCESSES)
-			expand(model, state, action == TOP_ACTION_RIGHT);
-		else
-			move(model, state, action == TOP_ACTION_RIGHT ? 1 : -1);
-		return true;
-	case TOP_ACTION_DEVICE:
-	case TOP_ACTION_DEVICE_BACK:
-		device_next(model, state, action == TOP_ACTION_DEVICE ? 1 : -1);
-		return true;
-	case TOP_ACTION_SHORTER:
-	case TOP_ACTION_LONGER:
-		if (in_charts(state))
-			window_change(
-				state, action == TOP_ACTION_SHORTER ? -1 : 1);
-		else if (state->view == TOP_VIEW_PROCESSES)
-			expand(model, state, action == TOP_ACTION_SHORTER);
-		return true;
-	case TOP_ACTION_PAN_BACK:
-	case TOP_ACTION_PAN_ON:
-		if (in_charts(state))
-			pan(state, action == TOP_ACTION_PAN_BACK);
-		return true;
-	case TOP_ACTION_NOW:
-		state->pan_ns = 0;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* About the order and choice of processes. True: done. */
-static bool action_rows(struct top_model *model, struct top_state *state,
-	enum top_action action)
-{
-	switch (action) {
-	case TOP_ACTION_SORT:
-		top_window_open(state, TOP_MODE_SORT,
-			state->sort - top_table_first(TOP_TABLE_PROCESSES));
-		state->view = TOP_VIEW_PROCESSES;
-		return true;
-	case TOP_ACTION_SORT_LEFT:
-	case TOP_ACTION_SORT_RIGHT:
-		sort_move(
-			model, state, action == TOP_ACTION_SORT_RIGHT ? 1 : -1);
-		return true;
-	case TOP_ACTION_REVERSE:
-		state->reverse = !state->reverse;
-		top_model_rows(model, state);
-		return true;
-	case TOP_ACTION_FILTER:
-		state->view = TOP_VIEW_PROCESSES;
-		memcpy(state->filter_before, state->filter,
-			sizeof(state->filter));
-		top_window_open(state, TOP_MODE_FILTER, 0);
-		return true;
-	case TOP_ACTION_TREE:
-		setting_toggle(model, state, &state->settings.tree);
-		return true;
-	case TOP_ACTION_EXPAND_ALL:
-		expand_all(model, state);
-		return true;
-	default:
-		return false;
-	}
-}
+static const struct {
+	enum top_action action;
+	void (*apply)(struct top_model *model, struct top_state *state, int by);
+	int by;
+} actions[] = {
+	{ TOP_ACTION_UP, move, -1 },
+	{ TOP_ACTION_DOWN, move, 1 },
+	{ TOP_ACTION_PAGE_UP, page, -1 },
+	{ TOP_ACTION_PAGE_DOWN, page, 1 },
+	{ TOP_ACTION_HOME, move, -1000000 },
+	{ TOP_ACTION_END, move, 1000000 },
+	{ TOP_ACTION_LEFT, sideways, -1 },
+	{ TOP_ACTION_RIGHT, sideways, 1 },
+	{ TOP_ACTION_DETAIL, detail_open, 0 },
+	{ TOP_ACTION_DEVICE, device_next, 1 },
+	{ TOP_ACTION_DEVICE_BACK, device_next, -1 },
+	{ TOP_ACTION_SHORTER, longer, -1 },
+	{ TOP_ACTION_LONGER, longer, 1 },
+	{ TOP_ACTION_PAN_BACK, pan_by, -1 },
+	{ TOP_ACTION_PAN_ON, pan_by, 1 },
+	{ TOP_ACTION_NOW, pan_by, 0 },
+	{ TOP_ACTION_SORT, window_open, TOP_MODE_SORT },
+	{ TOP_ACTION_SORT_LEFT, sort_move, -1 },
+	{ TOP_ACTION_SORT_RIGHT, sort_move, 1 },
+	{ TOP_ACTION_REVERSE, reverse, 0 },
+	{ TOP_ACTION_FILTER, filter_open, 0 },
+	{ TOP_ACTION_TREE, setting_toggle, TOP_SETTING_tree },
+	{ TOP_ACTION_COMPACT, setting_toggle, TOP_SETTING_compact },
+	{ TOP_ACTION_EXPAND_ALL, expand_all, 0 },
+	{ TOP_ACTION_VIEW_1, view_set, TOP_VIEW_DEVICES },
+	{ TOP_ACTION_VIEW_2, view_set, TOP_VIEW_CHARTS },
+	{ TOP_ACTION_VIEW_3, view_set, TOP_VIEW_PROCESSES },
+	{ TOP_ACTION_VIEW_4, view_set, TOP_VIEW_HEALTH },
+	{ TOP_ACTION_NEXT_VIEW, view_step, 1 },
+	{ TOP_ACTION_LAST_VIEW, view_step, -1 },
+	{ TOP_ACTION_HELP, window_open, TOP_MODE_HELP },
+	{ TOP_ACTION_SETTINGS, window_open, TOP_MODE_SETTINGS },
+};
 
 static void action_apply(struct top_model *model, struct top_state *state,
 	enum top_action action, uint64_t now_ns)
 {
-	if (action_move(model, state, action) ||
-		action_rows(model, state, action))
-		return;
-	switch (action) {
-	case TOP_ACTION_VIEW_1:
-	case TOP_ACTION_VIEW_2:
-	case TOP_ACTION_VIEW_3:
-	case TOP_ACTION_VIEW_4:
-		view_set(state, (enum top_view)(action - TOP_ACTION_VIEW_1));
-		break;
-	case TOP_ACTION_NEXT_VIEW:
-		view_set(state, (enum top_view)((state->view + 1) % TOP_VIEWS));
-		break;
-	case TOP_ACTION_LAST_VIEW:
-		view_set(state,
-			(enum top_view)(
-				(state->view + TOP_VIEWS - 1) % TOP_VIEWS));
-		break;
-	case TOP_ACTION_HELP:
-		top_window_open(state, TOP_MODE_HELP, 0);
-		break;
-	case TOP_ACTION_SETTINGS:
-		top_window_open(state, TOP_MODE_SETTINGS, 0);
-		break;
-	case TOP_ACTION_FREEZE:
+	size_t i;
+
+	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (actions[i].action == action)
+			actions[i].apply(model, state, actions[i].by);
+	if (action == TOP_ACTION_FREEZE)
 		state->frozen = !state->frozen;
-		break;
-	case TOP_ACTION_COMPACT:
-		setting_toggle(model, state, &state->settings.compact);
-		break;
-	case TOP_ACTION_PEAKS:
-		peaks_reset(model, state, now_ns);
-		break;
-	case TOP_ACTION_REDRAW:
+	else if (action == TOP_ACTION_REDRAW)
 		state->redraw = true;
-		break;
-	case TOP_ACTION_QUIT:
+	else if (action == TOP_ACTION_QUIT)
 		state->quit = true;
-		break;
-	case TOP_ACTION_DETAIL:
-		detail_open(state);
-		break;
-	case TOP_ACTION_KILL:
+	else if (action == TOP_ACTION_PEAKS)
+		peaks_reset(model, state, now_ns);
+	else if (action == TOP_ACTION_KILL)
 		kill_ask(model, state, now_ns);
-		break;
-	default:
-		break;
-	}
 }
 
 /* -- the mouse ---------------------------------------------------------------- */
@@ -424,7 +407,7 @@ static void click(struct top_model *model, struct top_state *state,
 		return;
 	switch (spot->kind) {
 	case TOP_SPOT_VIEW:
-		view_set(state, (enum top_view)spot->value);
+		view_set(model, state, spot->value);
 		break;
 	case TOP_SPOT_ACTION:
 		action_apply(
@@ -439,7 +422,7 @@ static void click(struct top_model *model, struct top_state *state,
 		else
 			device_select(model, state, (size_t)spot->value);
 		if (input->key == TOP_KEY_DOUBLE_CLICK)
-			detail_open(state);
+			detail_open(model, state, 0);
 		break;
 	}
 }
