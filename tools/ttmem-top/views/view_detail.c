@@ -43,32 +43,24 @@ static void readings_add(
 static void sharers_add(const struct top_model *model,
 	const struct top_device *device, struct top_text *text)
 {
+	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], c[TOP_TEXT_SIZE];
+	char pid[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
 	const struct ttmem_share_row *share;
 	const struct ttmem_process_row *p;
-	struct top_area line = top_rows(text, 1);
-	char a[TOP_TEXT_SIZE], b[TOP_TEXT_SIZE], comm[TOP_TEXT_SIZE];
 	size_t i;
 
-	top_printf(&line, 0, 0, TOP_LOOK_DIM, "%8s %8s %8s %8s  %s", "PID",
-		"DRAM", "L1", "CB", "NAME");
+	top_line(text, TOP_LOOK_DIM, "%8s %8s %8s %8s  %s", "PID", "DRAM", "L1",
+		"CB", "NAME");
 	for (i = 0; i < ttmem_snapshot_shares_len(model->snapshot); i++) {
 		share = ttmem_snapshot_share(model->snapshot, i);
 		p = ttmem_snapshot_process(model->snapshot, share->process);
 		if (share->device != device->index || share->open != 1 || !p)
 			continue;
-		line = top_rows(text, 1);
-		top_put_right(&line, 0, 0, 8, TOP_LOOK_PLAIN,
-			ttm_count_text(p->pid, a));
-		top_put_right(&line, 0, 9, 8, TOP_LOOK_PLAIN,
-			top_bytes(share->figures[TTMEM_FIGURE_DRAM].live_bytes,
-				a));
-		top_put_right(&line, 0, 18, 8, TOP_LOOK_PLAIN,
-			top_bytes(
-				share->figures[TTMEM_FIGURE_L1].live_bytes, a));
-		top_put_right(&line, 0, 27, 8, TOP_LOOK_PLAIN,
-			top_bytes(
-				share->figures[TTMEM_FIGURE_CB].live_bytes, b));
-		top_put(&line, 0, 37, TOP_LOOK_PLAIN,
+		top_bytes(share->figures[TTMEM_FIGURE_DRAM].live_bytes, a);
+		top_bytes(share->figures[TTMEM_FIGURE_L1].live_bytes, b);
+		top_bytes(share->figures[TTMEM_FIGURE_CB].live_bytes, c);
+		top_line(text, TOP_LOOK_PLAIN, "%8s %8s %8s %8s  %s",
+			ttm_count_text(p->pid, pid), a, b, c,
 			ttm_text_escape(
 				p->comm ? p->comm : "-", comm, sizeof(comm)));
 	}
