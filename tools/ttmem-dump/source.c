@@ -63,7 +63,7 @@ void dump_source_close(struct dump_source **source)
 
 /* -- what it is worth ---------------------------------------------------------- */
 
-const char *dump_worth_hint(uint64_t state)
+static const char *worth_hint(uint64_t state)
 {
 	switch (state) {
 	case TTMEM_SOURCE_NO_BASE:
@@ -99,10 +99,11 @@ static void worth_fill(
 	worth->state = state;
 	worth->age_ns = age_ns;
 	worth->status = ttm_source_status(state);
-	worth->hint = dump_worth_hint(state);
+	worth->hint = worth_hint(state);
 }
 
-void dump_worth_of(
+/* The worth of a snapshot by what it says of itself. */
+static void worth_of(
 	const struct ttmem_snapshot *snapshot, struct dump_worth *ret_worth)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
@@ -150,7 +151,7 @@ static int reader_take(struct ttmem_reader *reader, uint32_t flags,
 		r = ttmem_reader_snapshot(reader, flags, ret_snapshot);
 	}
 	if (r == 0) {
-		dump_worth_of(*ret_snapshot, ret_worth);
+		worth_of(*ret_snapshot, ret_worth);
 		return ret_worth->status;
 	}
 	worth_of_reader(reader, ret_worth);
@@ -173,7 +174,7 @@ int dump_source_take(struct dump_source *source, uint32_t flags,
 	worth_fill(TTMEM_SOURCE_OK, TTMEM_UNKNOWN, ret_worth);
 	status = dump_file_read(source->from, ret_snapshot);
 	if (status == 0)
-		dump_worth_of(*ret_snapshot, ret_worth);
+		worth_of(*ret_snapshot, ret_worth);
 	else
 		ret_worth->status = status;
 	ret_worth->recorded = true;

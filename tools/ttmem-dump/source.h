@@ -66,13 +66,6 @@ void dump_source_close(struct dump_source **source);
 int dump_source_take(struct dump_source *source, uint32_t flags,
 	struct ttmem_snapshot **ret_snapshot, struct dump_worth *ret_worth);
 
-/* The worth of a snapshot by what it says of itself. */
-void dump_worth_of(
-	const struct ttmem_snapshot *snapshot, struct dump_worth *ret_worth);
-
-/* What to do about a state, or NULL. */
-const char *dump_worth_hint(uint64_t state);
-
 /*
  * The last snapshot in a file of JSON lines, - is stdin. A line that was cut off
  * at the end of the file is skipped. Returns 0; TTM_EXIT_NO_DATA (an empty file),

@@ -25,14 +25,14 @@
 #define NEW_NAME ".new.acknowledged"
 #define UUID_DIGITS 32u
 
-/* One file to be written, and who goes there. */
+/* One file after the other to be written, and who goes there. */
 struct target {
 	const struct check_verdict *verdict;
 	const struct dump_own *own; /* NULL: of all users, by root */
 	int directory;
 	int lock; /* a descriptor that nobody else can have */
 	mode_t mode;
-	size_t acknowledged; /* processes */
+	size_t acknowledged; /* processes, in all files so far */
 };
 
 static const char *id_text(
@@ -172,25 +172,14 @@ static int target_write(struct target *target)
 	return r;
 }
 
-struct adding {
-	const struct check_verdict *verdict;
-	size_t acknowledged;
-};
-
 static int own_write(void *context, const struct dump_own *own)
 {
-	struct adding *adding = context;
-	struct target target = {
-		.verdict = adding->verdict,
-		.own = own,
-		.directory = own->fd,
-		.lock = own->fd,
-		.mode = 0600,
-	};
-	int r = target_write(&target);
+	struct target *target = context;
 
-	adding->acknowledged += target.acknowledged;
-	return r;
+	target->own = own;
+	target->directory = target->lock = own->fd;
+	target->mode = 0600;
+	return target_write(target);
 }
 
 /* The directory of the aggregate, if it is that of root's ttmemd; or -ENOENT. */
@@ -217,62 +206,47 @@ static int system_directory_open(const struct ttmem_info_row *info)
 }
 
 /* Everybody can open and so lock that directory, but not ttmemd's lock file. */
-static int system_write(struct adding *adding, int directory)
+static int roots_write(struct target *target)
 {
-	struct target target = {
-		.verdict = adding->verdict,
-		.directory = directory,
-		.mode = 0644,
-	};
 	int r;
-
-	target.lock = openat(
-		directory, "ttmemd.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (target.lock < 0)
-		return -errno;
-	r = target_write(&target);
-	close(target.lock);
-	adding->acknowledged += target.acknowledged;
-	return r;
-}
-
-static int roots_write(struct adding *adding)
-{
-	int directory, r;
 
 	if (geteuid() != 0)
 		return 0;
-	directory = system_directory_open(
-		ttmem_snapshot_info(adding->verdict->snapshot));
-	if (directory < 0)
-		return directory == -ENOENT ? 0 : directory;
-	r = system_write(adding, directory);
-	close(directory);
+	target->directory = system_directory_open(
+		ttmem_snapshot_info(target->verdict->snapshot));
+	if (target->directory < 0)
+		return target->directory == -ENOENT ? 0 : target->directory;
+	target->own = NULL;
+	target->mode = 0644;
+	target->lock = openat(target->directory, "ttmemd.lock",
+		O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	r = target->lock < 0 ? -errno : target_write(target);
+	if (target->lock >= 0)
+		close(target->lock);
+	close(target->directory);
 	return r;
 }
 
 int check_acked_add(const struct check_verdict *verdict)
 {
-	struct adding adding = { verdict, 0 };
+	struct target target = { .verdict = verdict };
 	size_t wanted = 0, i;
-	const char *by;
 	int r = dump_own_each(
-		dump_base_choose(verdict->options->where.dir, &by), own_write,
-		&adding);
+		dump_base_choose(verdict->options->where.dir, NULL), own_write,
+		&target);
 
 	if (r == 0)
-		r = roots_write(&adding);
+		r = roots_write(&target);
 	if (r < 0) {
 		ttm_error("cannot acknowledge: %s", strerror(-r));
 		return TTM_EXIT_FAILURE;
 	}
 	for (i = 0; i < ttmem_snapshot_processes_len(verdict->snapshot); i++)
 		wanted += is_acknowledged_now(verdict, i);
-	if (adding.acknowledged >= wanted)
+	if (target.acknowledged >= wanted)
 		return 0;
+	wanted -= target.acknowledged;
 	ttm_error("%zu %s not acknowledged: only the owner and root can",
-		wanted - adding.acknowledged,
-		wanted - adding.acknowledged == 1 ? "process is" :
-						    "processes are");
+		wanted, wanted == 1 ? "process is" : "processes are");
 	return TTM_EXIT_FAILURE;
 }

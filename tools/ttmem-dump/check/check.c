@@ -187,13 +187,13 @@ static int check_with(const struct check_options *options,
 {
 	struct check_scope scope = { .run_id = NULL };
 	struct check_verdict verdict;
-	const char *base, *by;
+	const char *base;
 	int status;
 
 	if (options->wait_pid)
 		process_wait(options->wait_pid);
 	base = options->where.from ? NULL :
-				     dump_base_choose(options->where.dir, &by);
+				     dump_base_choose(options->where.dir, NULL);
 	status = check_settle(
 		options, excuses, &scope, source, base, NULL, &verdict);
 	if (status == 0)

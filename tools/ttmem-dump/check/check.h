@@ -262,10 +262,6 @@ void check_write_github(const struct check_verdict *verdict, FILE *file);
 const char *check_record_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char buffer[static CHECK_RECORD_SIZE]);
 
-/* "0 and 3 more" */
-const char *check_processes_text(const struct check_verdict *verdict,
-	const struct dump_group *record, char *buffer, size_t size);
-
 /* -- known leaks --------------------------------------------------------------------- */
 
 /* Returns 0, or TTM_EXIT_FAILURE, told on stderr. */

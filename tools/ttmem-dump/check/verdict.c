@@ -165,7 +165,8 @@ static void more_append(char *buffer, size_t size, uint64_t count)
 			count - DUMP_GROUP_SOME);
 }
 
-const char *check_processes_text(const struct check_verdict *verdict,
+/* "0 and 3 more" */
+static const char *processes_text(const struct check_verdict *verdict,
 	const struct dump_group *record, char *buffer, size_t size)
 {
 	char name[DUMP_NAME_SIZE];
@@ -210,8 +211,7 @@ const char *check_record_text(const struct check_verdict *verdict,
 		dump_place_text(verdict->snapshot, record->place, record->whole,
 			devices),
 		plural(record->processes, "process", "processes"),
-		check_processes_text(
-			verdict, record, processes, sizeof(processes)),
+		processes_text(verdict, record, processes, sizeof(processes)),
 		dump_duration(record->age_ns, age));
 	return buffer;
 }

@@ -252,11 +252,10 @@ int dump_clean_main(int argc, char **argv)
 	struct ttm_command command = { .name = "ttmem-dump clean",
 		.options = options_known };
 	struct clean clean = { .own = NULL };
-	const char *by;
 	int r;
 
 	ttm_options_parse(&command, argc, argv, &clean);
-	clean.base = dump_base_choose(clean.where.dir, &by);
+	clean.base = dump_base_choose(clean.where.dir, NULL);
 	r = dump_own_each(clean.base, own_clean, &clean);
 	if (r == 0)
 		r = runs_clean(&clean);

@@ -53,11 +53,10 @@ int dump_doctor_main(int argc, char **argv)
 	struct ttm_command command = { .name = "ttmem-dump doctor",
 		.options = options_known };
 	struct dump_doctor doctor = { .pid = 0 };
-	const char *by;
 	int status;
 
 	ttm_options_parse(&command, argc, argv, &doctor);
-	doctor.base = dump_base_choose(doctor.where.dir, &by);
+	doctor.base = dump_base_choose(doctor.where.dir, NULL);
 	status = dump_source_open(&doctor.where, &source);
 	if (status)
 		return status;

@@ -46,12 +46,12 @@ static void enabled_tell(struct dump_doctor *doctor)
 static void dir_tell(struct dump_doctor *doctor)
 {
 	char dir[VALUE_SIZE] = "";
-	const char *by, *theirs;
+	const char *theirs;
 
 	if (dump_proc_environment(doctor->pid, "TTMEM_DIR", dir, sizeof(dir)) ==
 		DUMP_UNKNOWN)
 		return;
-	theirs = dir[0] ? dir : dump_base_choose(NULL, &by);
+	theirs = dir[0] ? dir : dump_base_choose(NULL, NULL);
 	if (dir[0] && strcmp(theirs, doctor->base) != 0)
 		dump_tell(doctor, DUMP_BAD,
 			"use --dir with that one, or start it with another "

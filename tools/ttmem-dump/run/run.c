@@ -151,10 +151,9 @@ static int private_start(struct run *run)
 static int serve(struct run *run)
 {
 	struct dump_worth worth;
-	const char *by;
 	int status;
 
-	run->base = dump_base_choose(run->options.where.dir, &by);
+	run->base = dump_base_choose(run->options.where.dir, NULL);
 	if (dump_source_open(&run->options.where, &run->source) != 0)
 		return TTM_EXIT_FAILURE;
 	if (before_take(run, &worth) != 0 &&

@@ -77,7 +77,6 @@ struct top_expanded {
 	size_t len, size;
 };
 
-bool top_expanded_has(const struct top_expanded *expanded, struct top_id id);
 /* Returns 0 or -ENOMEM. */
 int top_expanded_set(struct top_expanded *expanded, struct top_id id, bool on);
 void top_expanded_free(struct top_expanded *expanded);

@@ -32,7 +32,7 @@ static size_t expanded_find(
 	return i;
 }
 
-bool top_expanded_has(const struct top_expanded *expanded, struct top_id id)
+static bool expanded_has(const struct top_expanded *expanded, struct top_id id)
 {
 	return (expanded_find(expanded, id) < expanded->len) != expanded->all;
 }
@@ -42,7 +42,7 @@ int top_expanded_set(struct top_expanded *expanded, struct top_id id, bool on)
 	size_t at = expanded_find(expanded, id);
 	struct top_id *ids;
 
-	if (top_expanded_has(expanded, id) == on)
+	if (expanded_has(expanded, id) == on)
 		return 0;
 	if (at < expanded->len) {
 		expanded->ids[at] = expanded->ids[--expanded->len];
@@ -294,7 +294,7 @@ int top_rows_expand(const struct ttmem_snapshot *snapshot,
 	for (i = 0; i < rows->len; i++)
 		rows->list[i].expanded = rows->list[i].kind ==
 				TOP_ROW_PROCESS &&
-			top_expanded_has(expanded, rows->list[i].id);
+			expanded_has(expanded, rows->list[i].id);
 	r = items_collect(snapshot, rows, &items);
 	if (r == 0) {
 		if (items.len)

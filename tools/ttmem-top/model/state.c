@@ -31,7 +31,7 @@ bool *top_setting_of(struct top_settings *settings, size_t index)
 	return all[index];
 }
 
-void top_settings_standard(struct top_settings *ret_settings)
+static void settings_standard(struct top_settings *ret_settings)
 {
 	size_t i;
 
@@ -43,7 +43,7 @@ void top_settings_standard(struct top_settings *ret_settings)
 void top_state_begin(struct top_state *state)
 {
 	memset(state, 0, sizeof(*state));
-	top_settings_standard(&state->settings);
+	settings_standard(&state->settings);
 	state->sort = TOP_COLUMN_PROCESSES_DRAM;
 }
 

@@ -55,7 +55,6 @@ struct top_setting_text {
 
 extern const struct top_setting_text top_setting_texts[TOP_SETTINGS];
 bool *top_setting_of(struct top_settings *settings, size_t index);
-void top_settings_standard(struct top_settings *ret_settings);
 
 /* A list of which one row is selected. */
 struct top_list {

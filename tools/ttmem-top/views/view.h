@@ -36,8 +36,7 @@ void top_view_health(const struct top_model *model, struct top_state *state,
 void top_view_window(const struct top_model *model, struct top_state *state,
 	const struct top_area *area);
 
-/* Rows that the table and the breakdown of a device would take. */
-int top_devices_rows(const struct top_model *model, int cols, bool compact);
+/* Rows that the breakdown of a device takes. */
 int top_breakdown_rows(const struct top_device *device);
 void top_breakdown_paint(const struct top_model *model,
 	const struct top_device *device, const struct top_area *area);
@@ -51,14 +50,6 @@ struct top_area top_area_of(
 /* "13.9%!": with room for the mark behind the number. */
 void top_percent_cell(const struct top_area *area, int row, int col, int width,
 	uint64_t used, uint64_t size);
-
-/* Used, capacity, percent with bar: one line of it, for summaries. */
-int top_meter_paint(const struct top_area *area, int row, int col, int width,
-	const char *label, uint64_t used, uint64_t size);
-
-/* The tables of the views, header included, from the selected row on. */
-void top_devices_table(const struct top_model *model, struct top_state *state,
-	const struct top_area *area);
 
 /* Text of any length, shown from a row on. */
 struct top_text {

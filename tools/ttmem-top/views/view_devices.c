@@ -237,14 +237,15 @@ static void compact_paint(const struct top_model *model,
 	}
 }
 
-int top_devices_rows(const struct top_model *model, int cols, bool compact)
+static int rows_wanted(const struct top_model *model, int cols, bool compact)
 {
 	int len = (int)model->devices.len, across = compact_across(cols);
 
 	return compact ? (len + across - 1) / across - 1 : len;
 }
 
-void top_devices_table(const struct top_model *model, struct top_state *state,
+/* The tables of the views, header included, from the selected row on. */
+static void table_paint(const struct top_model *model, struct top_state *state,
 	const struct top_area *area)
 {
 	struct top_list *list = &state->devices;
@@ -283,13 +284,13 @@ void top_view_devices(const struct top_model *model, struct top_state *state,
 	int row;
 
 	top_layout_devices(&body,
-		top_devices_rows(model, area->cols, state->settings.compact),
+		rows_wanted(model, area->cols, state->settings.compact),
 		device ? top_breakdown_rows(device) : 0,
 		state->settings.compact, &layout);
 	if (!device)
 		layout.table = body;
 	part = top_area_of(area, &layout.table);
-	top_devices_table(model, state, &part);
+	table_paint(model, state, &part);
 	if (!device || !layout.detail.rows)
 		return;
 	part = top_area_of(area, &layout.rule);

@@ -108,7 +108,7 @@ static void banner_paint(
 
 /* -- summary ------------------------------------------------------------------ */
 
-int top_meter_paint(const struct top_area *area, int row, int col, int width,
+static int meter_paint(const struct top_area *area, int row, int col, int width,
 	const char *label, uint64_t used, uint64_t size)
 {
 	double fraction = top_fraction(used, size);
@@ -240,10 +240,9 @@ static void summary_paint(const struct top_model *model,
 		return;
 	width = width > METER_COLS_MOST ? METER_COLS_MOST : width;
 	col = area->cols - 2 * width - 2;
-	col = top_meter_paint(
+	col = meter_paint(
 		area, 0, col, width, "DRAM", totals.dram, totals.dram_bytes);
-	top_meter_paint(
-		area, 0, col + 2, width, "L1", totals.l1, totals.l1_bytes);
+	meter_paint(area, 0, col + 2, width, "L1", totals.l1, totals.l1_bytes);
 }
 
 /* -- last line ---------------------------------------------------------------- */
