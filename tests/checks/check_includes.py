@@ -35,6 +35,7 @@ OTHERS = (
 )
 
 TOOL = ('public', 'libc', 'tools/common')
+TOP = 'tools/ttmem-top'
 # First match decides. What a file may include besides its own folder.
 RULES = (
     # The C++ front: header-only.
@@ -50,11 +51,16 @@ RULES = (
      ('lib/shm', 'public', 'iso', 'libc', 'jansson')),
     (r'lib/read/', ('lib/shm', 'public', 'iso', 'libc')),
     (r'tools/common/', ('public', 'iso', 'libc')),
+    # One way: the model knows no view, views know no terminal.
+    (TOP + '/model/', TOOL + ('iso',)),
+    (TOP + '/views/', TOOL + ('iso', TOP + '/model')),
     # The one file that knows the terminal.
-    (r'tools/ttmem-top/screen\.c$', TOOL + ('iso', 'ncurses')),
+    (TOP + r'/terminal/screen\.c$', TOOL + ('iso', 'ncurses', TOP + '/views')),
+    (TOP + '/', TOOL + ('iso', TOP, TOP + '/model', TOP + '/views',
+                        TOP + '/terminal')),
     # The one file of a tool that knows JSON.
     (r'tools/ttmem-[a-z]+/json\.c$', TOOL + ('iso', 'jansson')),
-    (r'tools/ttmem-(top|dump|load)/', TOOL + ('iso',)),
+    (r'tools/ttmem-(dump|load)/', TOOL + ('iso',)),
     (r'tools/ttmemd/',
      TOOL + ('iso', 'lib/aggregate', 'lib/shm', 'urcu', 'hdr')),
     (r'adapters/tt-metal/', ('public', 'c++', 'tt-metal')),
@@ -72,6 +78,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)"|(\S.*))')
 
 def folder_of(path):
     parts = path.split('/')
+    if path.startswith(TOP) and len(parts) > 3:
+        return '/'.join(parts[:3])
     return '/'.join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
@@ -166,7 +174,7 @@ def self_test():
         'lib/aggregate/drain.c': '#include <urcu.h>\n#include "model.h"\n',
         'lib/read/parse.c': '#include <jansson.h>\n#include "shm/x.h"\n',
         'tools/common/c.h': '',
-        'tools/ttmem-top/screen.c': '#include <ncurses.h>\n',
+        'tools/ttmem-top/terminal/screen.c': '#include <ncurses.h>\n',
         'tools/ttmem-load/json.c': '#include <jansson.h>\n'
                                    '#include "common/c.h"\n',
         'tools/ttmemd/main.c': '#include "aggregate/apply.h"\n'
@@ -188,7 +196,9 @@ def self_test():
                                  '#include <pthread.h>\n#include <time.h>\n'
                                  '#include "drain.h"\n',
         'lib/aggregate/drain.h': '#include "record/r.h"\n',
-        'tools/ttmem-top/view.c': '#include <ncurses.h>\n',
+        'tools/ttmem-top/views/view.h': '',
+        'tools/ttmem-top/views/view.c': '#include <ncurses.h>\n',
+        'tools/ttmem-top/model/rows.c': '#include "ttmem-top/views/view.h"\n',
         'tools/ttmem-dump/main.c': '#include "shm/x.h"\n',
         'tools/ttmem-load/truth.c': '#include "shm/x.h"\n'
                                     '#include <jansson.h>\n',
@@ -215,6 +225,7 @@ def self_test():
         'apply.h:5: must not include drain.h',
         'drain.h:1: must not include record/r.h',
         'view.c:1: must not include ncurses.h',
+        'rows.c:1: must not include ttmem-top/views/view.h',
         'ttmem-dump/main.c:1: must not include shm/x.h',
         'ttmem-load/truth.c:1: must not include shm/x.h',
         'ttmem-load/truth.c:2: must not include jansson.h',

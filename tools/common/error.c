@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static const char *error_name = "ttmem";
+static const char *error_command;
 
 /* Others are worse than all that has a place here. */
 static int exit_rank(int status)
@@ -31,6 +32,11 @@ int ttm_exit_join(int a, int b)
 void ttm_error_name(const char *name)
 {
 	error_name = name;
+}
+
+void ttm_error_command(const char *name)
+{
+	error_command = name;
 }
 
 /*
@@ -67,9 +73,12 @@ void ttm_error(const char *format, ...)
 void ttm_error_usage(const char *format, ...)
 {
 	va_list arguments;
+	char hint[80];
 
+	snprintf(hint, sizeof(hint), "; %s --help tells more",
+		error_command ? error_command : error_name);
 	va_start(arguments, format);
-	error_write(format, arguments, "; --help tells more");
+	error_write(format, arguments, hint);
 	va_end(arguments);
 	exit(TTM_EXIT_USAGE);
 }

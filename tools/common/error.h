@@ -18,6 +18,8 @@ int ttm_exit_join(int a, int b);
 
 /* The tool's name, which is kept, not copied. Before anything below. */
 void ttm_error_name(const char *name);
+/* The command whose --help ttm_error_usage() names, if it is not the tool's. Kept. */
+void ttm_error_command(const char *name);
 
 /* "NAME: text" and a newline, in one write. */
 __attribute__((format(printf, 1, 2))) void ttm_error(const char *format, ...);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/error.h"
+
 int ttm_input_open(const char *path, struct ttm_input *ret_input)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -99,6 +101,33 @@ void ttm_line_free(struct ttm_line *line)
 {
 	free(line->text);
 	memset(line, 0, sizeof(*line));
+}
+
+int ttm_lines_each(const char *path, const char * not,
+	int (*take)(void *context, char *line, unsigned number), void *context)
+{
+	struct ttm_line line = { NULL, 0, 0 };
+	struct ttm_input input;
+	unsigned number = 0;
+	int status = 0, r = ttm_input_open(path, &input);
+
+	if (r < 0) {
+		ttm_error("%s: %s", path, strerror(-r));
+		return TTM_EXIT_FAILURE;
+	}
+	while (status == 0 &&
+		(r = ttm_line_read(&input, TTM_LINE_MAX, &line)) > 0) {
+		line.text[strcspn(line.text, "\r\n")] = '\0';
+		status = take(context, line.text, ++number);
+	}
+	if (r < 0) {
+		ttm_error("%s:%u: %s%s", path, number + 1, not,
+			ttm_line_error(r));
+		status = TTM_EXIT_FAILURE;
+	}
+	ttm_line_free(&line);
+	ttm_input_close(&input);
+	return status;
 }
 
 const char *ttm_line_error(int error)

@@ -38,6 +38,14 @@ void ttm_input_close(struct ttm_input *input);
 int ttm_line_read(struct ttm_input *input, size_t max, struct ttm_line *line);
 void ttm_line_free(struct ttm_line *line);
 
+/*
+ * Takes each line of a file, without its end. `take` returns 0 or a status. Returns the
+ * first of those that is not 0; TTM_EXIT_FAILURE for a file that cannot be read, told on
+ * stderr. `not` comes before what is wrong with a line: "not a baseline: ", or "".
+ */
+int ttm_lines_each(const char *path, const char * not,
+	int (*take)(void *context, char *line, unsigned number), void *context);
+
 /* What such an error means, for a message. */
 const char *ttm_line_error(int error);
 

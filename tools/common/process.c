@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/text.h"
+#include "common/value.h"
 
 #define CONTAINER_DIGITS 12u
 #define PATH_SIZE 64u
@@ -64,6 +65,18 @@ const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
 		length += strlen(buffer + length);
 	}
 	buffer[length] = '\0';
+	return buffer;
+}
+
+const char *ttm_process_name(const struct ttmem_process_row *process,
+	char buffer[static TTM_PROCESS_NAME_SIZE])
+{
+	char comm[TTM_VALUE_SIZE], pid[TTM_VALUE_SIZE];
+
+	ttm_text_escape(process && process->comm ? process->comm : "?", comm,
+		sizeof(comm));
+	snprintf(buffer, TTM_PROCESS_NAME_SIZE, "%s[%.20s]", comm,
+		ttm_count_text(process ? process->pid : TTMEM_UNKNOWN, pid));
 	return buffer;
 }
 

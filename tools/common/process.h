@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ttmem/reader.h>
+
 /*
  * The container's short id if the cgroup has a long one in its path, else the last
  * part of the path; "-" for NULL. Escaped. Returns `buffer`.
@@ -16,6 +18,12 @@ const char *ttm_container_text(
 /* The arguments, or `comm` without any, escaped. Returns `buffer`. */
 const char *ttm_command_text(const char *const *cmdline, uint64_t cmdline_len,
 	const char *comm, char *buffer, size_t buffer_size);
+
+#define TTM_PROCESS_NAME_SIZE 96u
+
+/* "python3[1234]", escaped; "?[-]" for NULL. Returns `buffer`. */
+const char *ttm_process_name(const struct ttmem_process_row *process,
+	char buffer[static TTM_PROCESS_NAME_SIZE]);
 
 #define TTM_PROC_STAT_SIZE 1024u
 

@@ -4,6 +4,7 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/text.h"
@@ -58,6 +59,19 @@ const char *ttm_user_text(uint64_t uid, char buffer[static TTM_VALUE_SIZE])
 	known[i].uid = uid;
 	snprintf(known[i].name, sizeof(known[i].name), "%s", buffer);
 	return buffer;
+}
+
+void *ttm_list_grow(void *list, size_t len, size_t *room, size_t size)
+{
+	size_t more = *room ? 2 * *room : 64;
+	void *grown;
+
+	if (len < *room)
+		return list;
+	grown = realloc(list, more * size);
+	if (grown)
+		*room = more;
+	return grown;
 }
 
 uint64_t ttm_value_add(uint64_t a, uint64_t b)

@@ -3,6 +3,7 @@
 #ifndef TTM_COMMON_VALUE_H
 #define TTM_COMMON_VALUE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <ttmem/reader.h>
@@ -23,6 +24,12 @@ static inline uint64_t ttm_value_or_0(uint64_t value)
 {
 	return value == TTMEM_UNKNOWN ? 0 : value;
 }
+
+/*
+ * Makes room for one more element of a list of `len`, in an array of *room that may move.
+ * Returns the array, or NULL: no memory, and all is as it was.
+ */
+void *ttm_list_grow(void *list, size_t len, size_t *room, size_t size);
 
 /* The sum, unknown if one of them is. */
 uint64_t ttm_value_add(uint64_t a, uint64_t b);

@@ -16,12 +16,9 @@
 
 /* -- lists --------------------------------------------------------------------- */
 
-typedef void part_take(
-	struct dump_filter *filter, const char *option, const char *part);
-
 /* Each part of "a,b,c". */
-static void parts_each(struct dump_filter *filter, const char *option,
-	const char *value, part_take *take)
+static void parts_each(
+	void *at, const char *option, const char *value, ttm_option_take *take)
 {
 	char part[PART_SIZE];
 	size_t length;
@@ -32,7 +29,7 @@ static void parts_each(struct dump_filter *filter, const char *option,
 			ttm_error_usage("--%s: not a list: %s", option, value);
 		memcpy(part, value, length);
 		part[length] = '\0';
-		take(filter, option, part);
+		take(at, option, part);
 		if (!value[length])
 			return;
 	}
@@ -65,9 +62,9 @@ static bool selector_parse(
 	return ttm_device_parse(part, ret_selector);
 }
 
-static void device_take(
-	struct dump_filter *filter, const char *option, const char *part)
+static void device_take(void *at, const char *option, const char *part)
 {
+	struct dump_filter *filter = at;
 	struct ttm_device_selector selector = { TTM_DEVICE_BY_NUMBER, 0, 0 };
 
 	if (!selector_parse(part, &selector))
@@ -80,17 +77,16 @@ static void device_take(
 	filter->devices[filter->devices_len++] = selector;
 }
 
-void dump_filter_add_devices(
-	struct dump_filter *filter, const char *option, const char *value)
+void dump_filter_add_devices(void *at, const char *option, const char *value)
 {
-	parts_each(filter, option, value, device_take);
+	parts_each(at, option, value, device_take);
 }
 
 /* -- processes, scopes, kinds ---------------------------------------------------- */
 
-static void pid_take(
-	struct dump_filter *filter, const char *option, const char *part)
+static void pid_take(void *at, const char *option, const char *part)
 {
+	struct dump_filter *filter = at;
 	uint64_t pid;
 
 	if (ttm_number_parse(part, &pid) < 0 || pid == 0 || pid > PID_MAX)
@@ -100,15 +96,15 @@ static void pid_take(
 	filter->pids[filter->pids_len++] = pid;
 }
 
-void dump_filter_add_pids(
-	struct dump_filter *filter, const char *option, const char *value)
+void dump_filter_add_pids(void *at, const char *option, const char *value)
 {
-	parts_each(filter, option, value, pid_take);
+	parts_each(at, option, value, pid_take);
 }
 
-void dump_filter_add_scope(
-	struct dump_filter *filter, const char *option, const char *value)
+void dump_filter_add_scope(void *at, const char *option, const char *value)
 {
+	struct dump_filter *filter = at;
+
 	if (filter->scopes_len == DUMP_SCOPES_MAX)
 		ttm_error_usage("--%s: more than %u", option, DUMP_SCOPES_MAX);
 	filter->scopes[filter->scopes_len++] = value;
@@ -125,43 +121,31 @@ const char *dump_kind_choice(struct ttm_choice *choice, const char *given)
 	return ttm_choice_text(choice);
 }
 
-__attribute__((noreturn)) static void kind_refuse(
-	const char *option, const char *part)
-{
-	struct ttm_choice choice;
-
-	ttm_error_usage("--%s: unknown kind: %s %s", option, part,
-		dump_kind_choice(&choice, part));
-}
-
-static void kind_take(
-	struct dump_filter *filter, const char *option, const char *part)
+uint32_t dump_kind_find(const char *name)
 {
 	uint64_t figure;
 
-	if (strcmp(part, "kernel") == 0)
-		filter->figures |= 1u << TTMEM_FIGURE_KERNEL_APPLICATION |
-			1u << TTMEM_FIGURE_KERNEL_FABRIC |
-			1u << TTMEM_FIGURE_KERNEL_DISPATCH;
-	else if (ttmem_name_parse(TTMEM_NAMES_FIGURE, part, &figure) == 0)
-		filter->figures |= 1u << figure;
-	else
-		kind_refuse(option, part);
+	if (strcmp(name, "kernel") == 0)
+		return 7u << TTMEM_FIGURE_KERNEL;
+	return ttmem_name_parse(TTMEM_NAMES_FIGURE, name, &figure) == 0 ?
+		1u << figure :
+		0;
 }
 
-void dump_filter_add_kinds(
-	struct dump_filter *filter, const char *option, const char *value)
+static void kind_take(void *at, const char *option, const char *part)
 {
-	parts_each(filter, option, value, kind_take);
+	uint32_t figures = dump_kind_find(part);
+	struct ttm_choice choice;
+
+	if (!figures)
+		ttm_error_usage("--%s: unknown kind: %s %s", option, part,
+			dump_kind_choice(&choice, part));
+	*(uint32_t *)at |= figures;
 }
 
-uint32_t dump_kinds_parse(const char *option, const char *value)
+void dump_filter_add_kinds(void *at, const char *option, const char *value)
 {
-	static const struct dump_filter empty;
-	struct dump_filter filter = empty;
-
-	parts_each(&filter, option, value, kind_take);
-	return filter.figures;
+	parts_each(at, option, value, kind_take);
 }
 
 /* -- asking --------------------------------------------------------------------- */
@@ -172,13 +156,13 @@ bool dump_filter_is_set(const struct dump_filter *filter)
 		filter->figures;
 }
 
-bool dump_filter_has_figure(const struct dump_filter *filter, uint64_t figure)
+bool dump_has_figure(const struct dump_filter *filter, uint64_t figure)
 {
 	return !filter->figures ||
 		(figure < TTMEM_FIGURES && filter->figures >> figure & 1);
 }
 
-bool dump_filter_has_scope(const struct dump_filter *filter, const char *scope)
+bool dump_has_scope(const struct dump_filter *filter, const char *scope)
 {
 	size_t i;
 

@@ -11,6 +11,7 @@
 
 #include "common/choice.h"
 #include "common/device.h"
+#include "common/options.h"
 #include "part.h"
 
 #define DUMP_FIGURES_ALL ((1u << TTMEM_FIGURES) - 1)
@@ -29,21 +30,27 @@ struct dump_filter {
 	uint32_t figures; /* 1 << enum ttmem_figure; 0: all */
 };
 
-/*
- * Adds what the value of an option says. Ends the program with TTM_EXIT_USAGE for
- * a wrong one; `option` is its name, for that.
- */
-void dump_filter_add_devices(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_pids(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_scope(
-	struct dump_filter *filter, const char *option, const char *value);
-void dump_filter_add_kinds(
-	struct dump_filter *filter, const char *option, const char *value);
+/* Values of options, for tables: a filter, of --kind a set of figures. */
+ttm_option_take dump_filter_add_devices;
+ttm_option_take dump_filter_add_kinds;
+ttm_option_take dump_filter_add_pids;
+ttm_option_take dump_filter_add_scope;
 
-/* "dram,cb": a set of figures, as above. */
-uint32_t dump_kinds_parse(const char *option, const char *value);
+/* clang-format off */
+#define DUMP_OPTIONS_FILTER \
+	TTM_OPTION_CALLS(dump_filter_add_devices, filter, "device", "SEL,..", \
+		.help = "0, 2-3, logical:0, ..HEX, asic:HEX or pci:BDF"), \
+	TTM_OPTION_CALLS(dump_filter_add_pids, filter, "pid", "P,..", .help = ""), \
+	TTM_OPTION_CALLS(dump_filter_add_kinds, filter.figures, "kind", "K,..", \
+		.help = "dram, l1, l1_small, trace, system_memory, cb,\n" \
+			"kernel_application, kernel_fabric, kernel_dispatch,\n" \
+			"or kernel for the three"), \
+	TTM_OPTION_CALLS(dump_filter_add_scope, filter, "scope", "PATTERN", \
+		.help = "objects of scopes like 'ttnn.*'; may be repeated")
+/* clang-format on */
+
+/* The figures of a kind, "kernel" for three; 0: unknown. */
+uint32_t dump_kind_find(const char *name);
 
 /* Returns the text that suggests a kind, or lists all; it is in `choice`. */
 const char *dump_kind_choice(struct ttm_choice *choice, const char *given);
@@ -51,9 +58,9 @@ const char *dump_kind_choice(struct ttm_choice *choice, const char *given);
 /* Whether anything is left out. */
 bool dump_filter_is_set(const struct dump_filter *filter);
 
-bool dump_filter_has_figure(const struct dump_filter *filter, uint64_t figure);
+bool dump_has_figure(const struct dump_filter *filter, uint64_t figure);
 /* No scope is the text "". */
-bool dump_filter_has_scope(const struct dump_filter *filter, const char *scope);
+bool dump_has_scope(const struct dump_filter *filter, const char *scope);
 
 /*
  * What a filter leaves of one snapshot. A device is selected if it is asked for
@@ -82,21 +89,24 @@ const struct ttmem_sums *dump_selection_sums(
 	const struct dump_selection *selection, uint64_t process,
 	unsigned figure);
 
+/*
+ * Adds what is there: bytes and objects that are live or orphaned. The peak is unknown
+ * then: those of several were not at one time.
+ */
+void dump_sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more);
+
 /* Constant time. An index that is none is in no selection of some, but in all. */
-bool dump_selection_has_device(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_process(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_share(const struct dump_selection *selection,
+bool dump_has_device(const struct dump_selection *selection, uint64_t index);
+bool dump_has_process(const struct dump_selection *selection, uint64_t index);
+bool dump_has_share(const struct dump_selection *selection,
 	const struct ttmem_share_row *share);
 /* On one of the selected devices at least; no place is as no device. */
-bool dump_selection_has_place(
-	const struct dump_selection *selection, uint64_t index);
-bool dump_selection_has_object(const struct dump_selection *selection,
+bool dump_has_place(const struct dump_selection *selection, uint64_t index);
+bool dump_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object);
-bool dump_selection_has_part(
+bool dump_has_part(
 	const struct dump_selection *selection, const struct dump_part *part);
-bool dump_selection_has_failure(const struct dump_selection *selection,
+bool dump_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure);
 
 /* -- names of things, short and usable as selectors ----------------------------- */

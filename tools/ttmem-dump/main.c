@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> read -> [render] */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <ttmem/version.h>
-
-#include "command.h"
 #include "common/choice.h"
 #include "common/error.h"
+#include "common/options.h"
+#include "command.h"
 
 static const struct dump_command commands[] = {
 	{ "report", dump_report_main,
@@ -28,29 +28,39 @@ static const struct dump_command commands[] = {
 
 #define COMMANDS_LEN (sizeof(commands) / sizeof(commands[0]))
 
-static int help_print(void)
+static void commands_print(void *at, const char *option, const char *value)
 {
 	size_t i;
 
-	puts("usage: ttmem-dump [COMMAND] [options]\n\n"
-	     "Tells what processes have on Tenstorrent devices, as ttmemd knows it.\n");
+	(void)at;
+	(void)option;
+	(void)value;
 	for (i = 0; i < COMMANDS_LEN; i++)
 		printf("  %-10s %s%s\n", commands[i].name, commands[i].text,
 			i == 0 ? " (the default)" : "");
-	puts("\nttmem-dump COMMAND --help tells the options of each.\n\n"
-	     "  -h, --help     this text\n"
-	     "  -V, --version\n\n"
-	     "Exit status: 0 clean, 1 failure, 2 wrong use, 3 no data or none that\n"
-	     "is current, 4 data incomplete or incompatible, 5 a limit or the baseline\n"
-	     "is exceeded, 23 leaks. See ttmem-dump(1).");
-	return fflush(stdout) == 0 ? TTM_EXIT_OK : TTM_EXIT_FAILURE;
 }
 
-static int version_print(void)
+/* clang-format off */
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-dump [COMMAND] [options]\n\n"
+		"Tells what processes have on Tenstorrent devices, as ttmemd knows it.\n\n"),
+	{ .type = TTM_OPTION_TEXT, .take = commands_print },
+	TTM_OPTION_HELP_TEXT("\nttmem-dump COMMAND --help tells the options of each.\n\n"),
+	{ .type = TTM_OPTION_HELP, .name = "help", .letter = 'h', .help = "this text" },
+	{ .type = TTM_OPTION_VERSION, .name = "version", .letter = 'V', .help = "" },
+	TTM_OPTION_HELP_TEXT("\n"
+		"Exit status: 0 clean, 1 failure, 2 wrong use, 3 no data or none that\n"
+		"is current, 4 data incomplete or incompatible, 5 a limit or the baseline\n"
+		"is exceeded, 23 leaks. See ttmem-dump(1).\n"),
+	{ 0 },
+};
+/* clang-format on */
+
+/* Whether --help or --version is asked for, and of no command. */
+static bool is_about_all(const char *word)
 {
-	printf("ttmem-dump %d.%d.%d\n", TTMEM_VERSION_MAJOR,
-		TTMEM_VERSION_MINOR, TTMEM_VERSION_PATCH);
-	return fflush(stdout) == 0 ? TTM_EXIT_OK : TTM_EXIT_FAILURE;
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+		strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
 }
 
 static const struct dump_command *command_find(const char *name)
@@ -85,14 +95,14 @@ static void descriptors_fill(void)
 
 int main(int argc, char **argv)
 {
+	struct ttm_command all = { .name = "ttmem-dump",
+		.options = options_known };
 	const char *first = argc > 1 ? argv[1] : "";
 
 	ttm_error_name("ttmem-dump");
 	descriptors_fill();
-	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0)
-		return help_print();
-	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
-		return version_print();
+	if (is_about_all(first))
+		ttm_options_parse(&all, argc, argv, NULL);
 	if (first[0] && first[0] != '-')
 		return command_find(first)->main(argc - 1, argv + 1);
 	return dump_report_main(argc, argv);

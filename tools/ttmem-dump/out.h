@@ -5,6 +5,13 @@
 
 #include "common/output.h"
 
+/* As --format has them. */
+enum dump_format {
+	DUMP_TEXT,
+	DUMP_JSON,
+	DUMP_CSV,
+};
+
 struct dump_out {
 	FILE *file;
 	const char *path; /* NULL: stdout */

@@ -31,9 +31,10 @@ const char *dump_base_choose(const char *wanted, const char **ret_by)
 {
 	const char *variable = getenv("TTMEM_DIR");
 
-	*ret_by = wanted              ? "--dir" :
-		variable && *variable ? "TTMEM_DIR" :
-					"default";
+	if (ret_by)
+		*ret_by = wanted              ? "--dir" :
+			variable && *variable ? "TTMEM_DIR" :
+						"default";
 	if (wanted)
 		return wanted;
 	if (variable && *variable)

@@ -16,7 +16,7 @@
 
 #define DUMP_PLACE_SIZE 256u
 
-/* Where it is, and who said so: "--dir", "TTMEM_DIR" or "default". */
+/* Where it is, and who said so: "--dir", "TTMEM_DIR" or "default"; may be NULL. */
 const char *dump_base_choose(const char *wanted, const char **ret_by);
 
 /*

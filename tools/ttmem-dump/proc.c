@@ -3,6 +3,7 @@
 #include "proc.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,6 +52,21 @@ enum dump_answer dump_proc_has_ended(uint64_t pid, uint64_t start_time)
 		return DUMP_NO;
 	field = ttm_proc_stat_field(pid, 20, buffer);
 	return field && strtoull(field, NULL, 10) <= 1 ? DUMP_YES : DUMP_NO;
+}
+
+void dump_procs_each(void (*visit)(void *context, uint64_t pid), void *context)
+{
+	DIR *names = opendir("/proc");
+	const struct dirent *entry;
+	uint64_t pid;
+
+	while (names && (entry = readdir(names)) != NULL) {
+		pid = strtoull(entry->d_name, NULL, 10);
+		if (pid)
+			visit(context, pid);
+	}
+	if (names)
+		closedir(names);
 }
 
 /* -- maps ---------------------------------------------------------------------------- */

@@ -23,6 +23,9 @@ enum dump_answer dump_proc_is_gone(uint64_t pid, uint64_t start_time);
 /* The same, but one that only waits to be asked for its status has ended. */
 enum dump_answer dump_proc_has_ended(uint64_t pid, uint64_t start_time);
 
+/* Visits all processes that are seen. */
+void dump_procs_each(void (*visit)(void *context, uint64_t pid), void *context);
+
 /* Whether it has the file mapped. An empty answer of the kernel is none. */
 enum dump_answer dump_proc_has_mapped(uint64_t pid, dev_t device, ino_t inode);
 

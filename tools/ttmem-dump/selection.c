@@ -72,29 +72,28 @@ static void places_fill(struct dump_selection *selection)
 	for (i = 0; i < ttmem_snapshot_places_len(snapshot); i++) {
 		place = ttmem_snapshot_place(snapshot, i);
 		for (n = 0; n < place->devices_len; n++)
-			if (dump_selection_has_device(
-				    selection, place->devices[n]))
+			if (dump_has_device(selection, place->devices[n]))
 				selection->places[i] = true;
 	}
 }
 
-static void sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
+void dump_sums_add(struct ttmem_sums *sums, const struct ttmem_sums *more)
 {
-	sums->live_bytes = ttm_value_add(sums->live_bytes, more->live_bytes);
-	sums->live_objects = ttm_value_add(
-		sums->live_objects, more->live_objects);
-	sums->orphaned_bytes = ttm_value_add(
-		sums->orphaned_bytes, more->orphaned_bytes);
-	sums->orphaned_objects = ttm_value_add(
-		sums->orphaned_objects, more->orphaned_objects);
-	sums->alloc_objects = ttm_value_add(
-		sums->alloc_objects, more->alloc_objects);
-	sums->alloc_bytes = ttm_value_add(sums->alloc_bytes, more->alloc_bytes);
-	sums->free_objects = ttm_value_add(
-		sums->free_objects, more->free_objects);
-	sums->free_bytes = ttm_value_add(sums->free_bytes, more->free_bytes);
-	sums->requested_bytes = ttm_value_add(
-		sums->requested_bytes, more->requested_bytes);
+	static const size_t offsets[] = {
+		offsetof(struct ttmem_sums, live_bytes),
+		offsetof(struct ttmem_sums, live_objects),
+		offsetof(struct ttmem_sums, orphaned_bytes),
+		offsetof(struct ttmem_sums, orphaned_objects),
+		offsetof(struct ttmem_sums, requested_bytes),
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		uint64_t *sum = (uint64_t *)((char *)sums + offsets[i]);
+
+		*sum = ttm_value_add(*sum,
+			*(const uint64_t *)((const char *)more + offsets[i]));
+	}
 	sums->peak_bytes = TTMEM_UNKNOWN;
 }
 
@@ -108,10 +107,10 @@ static void sums_fill(struct dump_selection *selection)
 	for (i = 0; i < ttmem_snapshot_shares_len(snapshot); i++) {
 		share = ttmem_snapshot_share(snapshot, i);
 		if (share->process >= processes ||
-			!dump_selection_has_share(selection, share))
+			!dump_has_share(selection, share))
 			continue;
 		for (f = 0; f < TTMEM_FIGURES; f++)
-			sums_add(
+			dump_sums_add(
 				&selection
 					 ->sums[share->process * TTMEM_FIGURES +
 						 f],
@@ -170,60 +169,57 @@ void dump_selection_free(struct dump_selection *selection)
 	selection->sums = NULL;
 }
 
-bool dump_selection_has_device(
-	const struct dump_selection *selection, uint64_t index)
+bool dump_has_device(const struct dump_selection *selection, uint64_t index)
 {
 	if (index >= ttmem_snapshot_devices_len(selection->snapshot))
 		return selection->filter->devices_len == 0;
 	return selection->devices[index];
 }
 
-bool dump_selection_has_process(
-	const struct dump_selection *selection, uint64_t index)
+bool dump_has_process(const struct dump_selection *selection, uint64_t index)
 {
 	if (index >= ttmem_snapshot_processes_len(selection->snapshot))
 		return selection->filter->pids_len == 0;
 	return selection->processes[index];
 }
 
-bool dump_selection_has_share(const struct dump_selection *selection,
+bool dump_has_share(const struct dump_selection *selection,
 	const struct ttmem_share_row *share)
 {
-	return dump_selection_has_device(selection, share->device) &&
-		dump_selection_has_process(selection, share->process);
+	return dump_has_device(selection, share->device) &&
+		dump_has_process(selection, share->process);
 }
 
-bool dump_selection_has_place(
-	const struct dump_selection *selection, uint64_t index)
+bool dump_has_place(const struct dump_selection *selection, uint64_t index)
 {
 	if (index >= ttmem_snapshot_places_len(selection->snapshot))
 		return selection->filter->devices_len == 0;
 	return selection->places[index];
 }
 
-bool dump_selection_has_object(const struct dump_selection *selection,
+bool dump_has_object(const struct dump_selection *selection,
 	const struct ttmem_object_row *object)
 {
-	return dump_selection_has_place(selection, object->place) &&
-		dump_selection_has_process(selection, object->process) &&
-		dump_filter_has_figure(selection->filter, object->figure) &&
-		dump_filter_has_scope(selection->filter, object->scope);
+	return dump_has_place(selection, object->place) &&
+		dump_has_process(selection, object->process) &&
+		dump_has_figure(selection->filter, object->figure) &&
+		dump_has_scope(selection->filter, object->scope);
 }
 
-bool dump_selection_has_part(
+bool dump_has_part(
 	const struct dump_selection *selection, const struct dump_part *part)
 {
-	return dump_selection_has_place(selection, part->place) &&
-		dump_selection_has_object(selection, part->object);
+	return dump_has_place(selection, part->place) &&
+		dump_has_object(selection, part->object);
 }
 
-bool dump_selection_has_failure(const struct dump_selection *selection,
+bool dump_has_failure(const struct dump_selection *selection,
 	const struct ttmem_failure_row *failure)
 {
-	return dump_selection_has_place(selection, failure->place) &&
-		dump_selection_has_process(selection, failure->process) &&
-		dump_filter_has_figure(selection->filter, failure->figure) &&
-		dump_filter_has_scope(selection->filter, failure->scope);
+	return dump_has_place(selection, failure->place) &&
+		dump_has_process(selection, failure->process) &&
+		dump_has_figure(selection->filter, failure->figure) &&
+		dump_has_scope(selection->filter, failure->scope);
 }
 
 /* -- names ------------------------------------------------------------------------ */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> publish -> [read] -> render */
+#include "common/line.h"
 #include "source.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cell.h"
-#include "clock.h"
 #include "common/error.h"
 #include "common/source.h"
 #include "common/text.h"
+#include "cell.h"
+#include "clock.h"
 
 #define TRIES 100
 #define TRY_NS 5000000
@@ -22,6 +24,13 @@ struct dump_source {
 };
 
 /* -- opening ------------------------------------------------------------------ */
+
+void dump_where_check(const struct dump_where *where)
+{
+	if (where->from && (where->dir || where->system))
+		ttm_error_usage("--from reads a file: neither --dir nor "
+				"--system goes with it");
+}
 
 int dump_source_open(
 	const struct dump_where *where, struct dump_source **ret_source)
@@ -54,7 +63,7 @@ void dump_source_close(struct dump_source **source)
 
 /* -- what it is worth ---------------------------------------------------------- */
 
-const char *dump_worth_hint(uint64_t state)
+static const char *worth_hint(uint64_t state)
 {
 	switch (state) {
 	case TTMEM_SOURCE_NO_BASE:
@@ -90,10 +99,11 @@ static void worth_fill(
 	worth->state = state;
 	worth->age_ns = age_ns;
 	worth->status = ttm_source_status(state);
-	worth->hint = dump_worth_hint(state);
+	worth->hint = worth_hint(state);
 }
 
-void dump_worth_of(
+/* The worth of a snapshot by what it says of itself. */
+static void worth_of(
 	const struct ttmem_snapshot *snapshot, struct dump_worth *ret_worth)
 {
 	const struct ttmem_info_row *info = ttmem_snapshot_info(snapshot);
@@ -141,7 +151,7 @@ static int reader_take(struct ttmem_reader *reader, uint32_t flags,
 		r = ttmem_reader_snapshot(reader, flags, ret_snapshot);
 	}
 	if (r == 0) {
-		dump_worth_of(*ret_snapshot, ret_worth);
+		worth_of(*ret_snapshot, ret_worth);
 		return ret_worth->status;
 	}
 	worth_of_reader(reader, ret_worth);
@@ -164,9 +174,113 @@ int dump_source_take(struct dump_source *source, uint32_t flags,
 	worth_fill(TTMEM_SOURCE_OK, TTMEM_UNKNOWN, ret_worth);
 	status = dump_file_read(source->from, ret_snapshot);
 	if (status == 0)
-		dump_worth_of(*ret_snapshot, ret_worth);
+		worth_of(*ret_snapshot, ret_worth);
 	else
 		ret_worth->status = status;
 	ret_worth->recorded = true;
 	return ret_worth->status;
+}
+
+/* -- files ------------------------------------------------------------------------ */
+
+/* A snapshot of a million objects has some 300 MB; the reader's limit is the same. */
+#define LINE_MAX_SIZE ((size_t)1 << 30)
+
+/* The last two lines that are not empty; the last one may be cut off. */
+struct lines {
+	struct ttm_line last;
+	struct ttm_line before;
+	struct ttm_line next;
+};
+
+static void lines_free(struct lines *lines)
+{
+	ttm_line_free(&lines->last);
+	ttm_line_free(&lines->before);
+	ttm_line_free(&lines->next);
+}
+
+/* Only the last is parsed: a recording may have very many. */
+static int lines_read(
+	struct ttm_input *input, struct lines *lines, unsigned long *number)
+{
+	struct ttm_line spare;
+	int r;
+
+	while ((r = ttm_line_read(input, LINE_MAX_SIZE, &lines->next)) > 0) {
+		++*number;
+		if (lines->next.text[0] == '\n')
+			continue;
+		spare = lines->before;
+		lines->before = lines->last;
+		lines->last = lines->next;
+		lines->next = spare;
+	}
+	return r;
+}
+
+static int line_parse(const struct ttm_line *line,
+	struct ttmem_snapshot **ret_snapshot,
+	char ret_error[TTMEM_PARSE_ERROR_SIZE])
+{
+	return ttmem_snapshot_parse(
+		line->text, line->length, ret_snapshot, ret_error);
+}
+
+static int parse_failed(const char *path, int r, const char *error)
+{
+	if (r == -EPROTONOSUPPORT) {
+		ttm_error("%s: of another version: %s", path, error);
+		return TTM_EXIT_INCOMPLETE;
+	}
+	ttm_error("%s: not a snapshot: %s", path,
+		r == -EPROTO ? error : strerror(-r));
+	return TTM_EXIT_FAILURE;
+}
+
+static int lines_parse(const char *path, const struct lines *lines,
+	struct ttmem_snapshot **ret_snapshot)
+{
+	char error[TTMEM_PARSE_ERROR_SIZE] = "";
+	const struct ttm_line *last = &lines->last;
+	int r;
+
+	if (last->length == 0) {
+		ttm_error("%s: there is nothing in it", path);
+		return TTM_EXIT_NO_DATA;
+	}
+	r = line_parse(last, ret_snapshot, error);
+	/* Whoever writes it may be in the middle of a line. */
+	if (r == -EPROTO && last->text[last->length - 1] != '\n' &&
+		lines->before.length > 0)
+		r = line_parse(&lines->before, ret_snapshot, error);
+	return r < 0 ? parse_failed(path, r, error) : 0;
+}
+
+int dump_file_read(const char *path, struct ttmem_snapshot **ret_snapshot)
+{
+	unsigned long number = 0;
+	struct ttm_input input;
+	struct lines lines;
+	int status, r = 0;
+
+	if (strcmp(path, "-") == 0)
+		ttm_input_use(STDIN_FILENO, &input);
+	else
+		r = ttm_input_open(path, &input);
+	if (r < 0) {
+		ttm_error("%s: %s", path, strerror(-r));
+		return TTM_EXIT_FAILURE;
+	}
+	memset(&lines, 0, sizeof(lines));
+	r = lines_read(&input, &lines, &number);
+	if (r < 0) {
+		ttm_error("%s:%lu: %s", path, number + 1, ttm_line_error(r));
+		status = TTM_EXIT_FAILURE;
+	} else {
+		status = lines_parse(path, &lines, ret_snapshot);
+	}
+	lines_free(&lines);
+	ttm_input_close(&input);
+	return status;
 }

@@ -8,12 +8,31 @@
 
 #include <ttmem/reader.h>
 
+#include "common/options.h"
+
 /* As the options say. Texts are kept, not copied. */
 struct dump_where {
 	const char *dir;  /* base directory; NULL: the usual ones */
 	const char *from; /* recorded lines instead, - is stdin; NULL: none */
 	bool system;      /* root's ttmemd */
 };
+
+/* clang-format off */
+#define DUMP_OPTION_WHERE_DIR \
+	TTM_OPTION(DIR, where.dir, "dir", "DIR", \
+		.help = "base directory (default: $TTMEM_DIR, /run/ttmem or\n/dev/shm)")
+#define DUMP_OPTION_WHERE_FROM \
+	TTM_OPTION(FILE, where.from, "from", "FILE", \
+		.help = "recorded JSON lines instead, the last one; - is stdin")
+#define DUMP_OPTION_WHERE_SYSTEM(text) \
+	TTM_OPTION(FLAG, where.system, "system", NULL, .help = text)
+#define DUMP_OPTIONS_END \
+	{ .type = TTM_OPTION_HELP, .name = "help", .letter = 'h', .help = "this text" }, \
+	{ .type = TTM_OPTION_VERSION, .name = "version", .letter = 'V' }
+/* clang-format on */
+
+/* Ends the program if the options do not go together. */
+void dump_where_check(const struct dump_where *where);
 
 /* What a snapshot is worth, whatever is in it. */
 struct dump_worth {
@@ -46,13 +65,6 @@ void dump_source_close(struct dump_source **source);
  */
 int dump_source_take(struct dump_source *source, uint32_t flags,
 	struct ttmem_snapshot **ret_snapshot, struct dump_worth *ret_worth);
-
-/* The worth of a snapshot by what it says of itself. */
-void dump_worth_of(
-	const struct ttmem_snapshot *snapshot, struct dump_worth *ret_worth);
-
-/* What to do about a state, or NULL. */
-const char *dump_worth_hint(uint64_t state);
 
 /*
  * The last snapshot in a file of JSON lines, - is stdin. A line that was cut off

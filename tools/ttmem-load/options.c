@@ -1,110 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/choice.h"
 #include "common/error.h"
 #include "common/number.h"
 #include "common/options.h"
-#include "help.h"
 #include "pattern.h"
 #include "truth.h"
 
+#define OPTIONS struct load_options
 #define PROCESSES_MAX 1024u
 /* The library has 1,024 lanes; one is the process's main thread's. */
 #define THREADS_MAX 1023u
 #define LIVE_MAX 4000000u
-#define SECONDS_MAX 1e9
+#define EVENTS_MAX (UINT64_MAX / 2)
+#define SECONDS_MAX 1000000000u
+#define WORDS_MAX 32u
+#define SIZE_MOST ((1ull << 46) - 1)
 
-enum {
-	OPTION_FIRST = 256,
-	OPTION_BOARD,
-	OPTION_CHIP_OFFSET,
-	OPTION_CLOSE,
-	OPTION_CRASH,
-	OPTION_CRASH_AFTER,
-	OPTION_CROSS_FREE,
-	OPTION_DEVICES,
-	OPTION_DIR,
-	OPTION_EVENTS,
-	OPTION_FAILURES,
-	OPTION_FAKE_SYSFS,
-	OPTION_HOLD,
-	OPTION_HOLD_SECONDS,
-	OPTION_IMPLICIT,
-	OPTION_JSON,
-	OPTION_LEAK,
-	OPTION_LEAK_KIND,
-	OPTION_LEAK_SIZE,
-	OPTION_LIVE,
-	OPTION_LOGICAL_OFFSET,
-	OPTION_MARKS,
-	OPTION_MESH,
-	OPTION_NO_BANKS,
-	OPTION_NO_CLOSE,
-	OPTION_NO_IDENTITY,
-	OPTION_OBJECTS,
-	OPTION_PATTERN,
-	OPTION_PROCESSES,
-	OPTION_RATE,
-	OPTION_SCOPES,
-	OPTION_SCRIPT,
-	OPTION_SECONDS,
-	OPTION_SEED,
-	OPTION_SHRINK,
-	OPTION_SIZE,
-	OPTION_THREADS,
-	OPTION_UNTRACKED,
-};
+static ttm_option_take board_parse, crash_parse, kind_parse, lists_print,
+	mesh_parse, pattern_parse, size_parse;
 
-static const struct option options_known[] = {
-	{ "board", required_argument, NULL, OPTION_BOARD },
-	{ "chip-offset", required_argument, NULL, OPTION_CHIP_OFFSET },
-	{ "close", no_argument, NULL, OPTION_CLOSE },
-	{ "crash", optional_argument, NULL, OPTION_CRASH },
-	{ "crash-after", required_argument, NULL, OPTION_CRASH_AFTER },
-	{ "cross-free", required_argument, NULL, OPTION_CROSS_FREE },
-	{ "devices", required_argument, NULL, OPTION_DEVICES },
-	{ "dir", required_argument, NULL, OPTION_DIR },
-	{ "events", required_argument, NULL, OPTION_EVENTS },
-	{ "failures", required_argument, NULL, OPTION_FAILURES },
-	{ "fake-sysfs", required_argument, NULL, OPTION_FAKE_SYSFS },
-	{ "help", no_argument, NULL, 'h' },
-	{ "hold", no_argument, NULL, OPTION_HOLD },
-	{ "hold-seconds", required_argument, NULL, OPTION_HOLD_SECONDS },
-	{ "implicit", no_argument, NULL, OPTION_IMPLICIT },
-	{ "json", required_argument, NULL, OPTION_JSON },
-	{ "leak", required_argument, NULL, OPTION_LEAK },
-	{ "leak-kind", required_argument, NULL, OPTION_LEAK_KIND },
-	{ "leak-size", required_argument, NULL, OPTION_LEAK_SIZE },
-	{ "live", required_argument, NULL, OPTION_LIVE },
-	{ "logical-offset", required_argument, NULL, OPTION_LOGICAL_OFFSET },
-	{ "marks", no_argument, NULL, OPTION_MARKS },
-	{ "mesh", optional_argument, NULL, OPTION_MESH },
-	{ "no-banks", no_argument, NULL, OPTION_NO_BANKS },
-	{ "no-close", no_argument, NULL, OPTION_NO_CLOSE },
-	{ "no-identity", no_argument, NULL, OPTION_NO_IDENTITY },
-	{ "objects", required_argument, NULL, OPTION_OBJECTS },
-	{ "pattern", required_argument, NULL, OPTION_PATTERN },
-	{ "processes", required_argument, NULL, OPTION_PROCESSES },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "rate", required_argument, NULL, OPTION_RATE },
-	{ "scopes", required_argument, NULL, OPTION_SCOPES },
-	{ "script", required_argument, NULL, OPTION_SCRIPT },
-	{ "seconds", required_argument, NULL, OPTION_SECONDS },
-	{ "seed", required_argument, NULL, OPTION_SEED },
-	{ "shrink", required_argument, NULL, OPTION_SHRINK },
-	{ "size", required_argument, NULL, OPTION_SIZE },
-	{ "threads", required_argument, NULL, OPTION_THREADS },
-	{ "untracked", no_argument, NULL, OPTION_UNTRACKED },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+/* clang-format off */
+static const struct ttm_option options_known[] = {
+	TTM_OPTION_HELP_TEXT("usage: ttmem-load [options]\n\n"
+		"Does what a runtime on Tenstorrent devices does to their memory, as far as\n"
+		"ttmem can see, without a device; and says exactly what it did.\n\n"
+		"Who and where:\n"),
+	TTM_OPTION(NUMBER, processes, "processes", "N", .least = 1, .most = PROCESSES_MAX,
+		.help = "(default: 1)"),
+	TTM_OPTION(NUMBER, threads, "threads", "N", .least = 1, .most = THREADS_MAX,
+		.help = "in each process (default: 1)"),
+	TTM_OPTION(NUMBER, devices, "devices", "N", .least = 1, .most = TRUTH_ENTRIES_MAX,
+		.help = "up to 64 (default: 1)"),
+	TTM_OPTION_CALLS(mesh_parse, mesh, "mesh", "[=N]",
+		.help = "use the devices as meshes of N (default: of all)"),
+	TTM_OPTION_CALLS(board_parse, board, "board", "NAME",
+		.help = "what they are (default: p150); see below"),
+	TTM_OPTION(NUMBER, chip_offset, "chip-offset", "N", .most = UINT16_MAX,
+		.help = "the first device is the board's chip N (default: 0)"),
+	TTM_OPTION(NUMBER, logical_offset, "logical-offset", "N", .most = UINT16_MAX,
+		.help = "and its logical id is N (default: 0)"),
+	TTM_OPTION(FLAG, no_identity, "no-identity", NULL,
+		.help = "opened without chip id and PCI address"),
+	TTM_OPTION(FLAG, implicit, "implicit", NULL, .help = "never opened"),
+	TTM_OPTION(DIR, dir, "dir", "DIR", .help = "base directory for the segments"),
+	TTM_OPTION(FLAG, untracked, "untracked", NULL,
+		.help = "the same calls with tracking off"),
+	TTM_OPTION(STRING, fake_sysfs, "fake-sysfs", "DIR",
+		.help = "no load: the driver's files for these devices, in\n"
+			"DIR/sys and DIR/proc; with --seconds they move"),
+	TTM_OPTION_HELP_TEXT("\nWhat:\n"),
+	TTM_OPTION_CALLS(pattern_parse, pattern, "pattern", "NAME",
+		.help = "(default: churn); see below"),
+	TTM_OPTION(STRING, script, "script", "FILE",
+		.help = "the events in FILE instead, - is stdin"),
+	TTM_OPTION(NUMBER, events, "events", "N", .least = 1, .most = EVENTS_MAX,
+		.help = "for each thread (default: 100000)"),
+	TTM_OPTION(FRACTION, seconds, "seconds", "S", .most = SECONDS_MAX,
+		.help = "for so long"),
+	TTM_OPTION(FRACTION, rate, "rate", "N", .most = SECONDS_MAX,
+		.help = "events per second and thread (default: flat out)"),
+	TTM_OPTION(NUMBER, live, "live", "N", .least = 1, .most = LIVE_MAX,
+		.help = "live buffers of each thread (default: 1000)"),
+	TTM_OPTION(NUMBER, objects, "objects", "N", .most = LIVE_MAX,
+		.help = "of each thread in the pattern hold (default: 1000)"),
+	TTM_OPTION_CALLS(size_parse, size_min, "size", "MIN-MAX",
+		.help = "of buffers (default: by kind)"),
+	TTM_OPTION(FLAG, no_banks, "no-banks", NULL,
+		.help = "tell only the sizes, no bank figures"),
+	TTM_OPTION(NUMBER, shrink, "shrink", "P", .most = 100,
+		.help = "percent of a mesh's frees made device by device"),
+	TTM_OPTION(NUMBER, cross_free, "cross-free", "P", .most = 100,
+		.help = "percent of frees left to another thread"),
+	TTM_OPTION(NUMBER, scopes, "scopes", "N", .most = 65535,
+		.help = "take turns with N scope names"),
+	TTM_OPTION(FLAG, marks, "marks", NULL,
+		.help = "a mark where each thread begins and ends"),
+	TTM_OPTION(NUMBER, failures, "failures", "N", .most = UINT32_MAX,
+		.help = "allocations of each thread that fail"),
+	TTM_OPTION(NUMBER, seed, "seed", "N", .help = "(default: 1)"),
+	TTM_OPTION_HELP_TEXT("\nThe end:\n"),
+	TTM_OPTION(NUMBER, leak, "leak", "N", .most = LIVE_MAX,
+		.help = "leave exactly N buffers, each in a scope of its own"),
+	TTM_OPTION_CALLS(kind_parse, leak_kind, "leak-kind", "KIND", .help = "(default: dram)"),
+	TTM_OPTION(SIZE, leak_size, "leak-size", "SIZE", .most = SIZE_MOST,
+		.help = "(default: 1M)"),
+	TTM_OPTION_CALLS(crash_parse, crash, "crash", "[=SIGNAL]",
+		.help = "die before anything is freed: kill (default),\n"
+			"abort, segv or term"),
+	TTM_OPTION(NUMBER, crash_after, "crash-after", "N", .least = 1, .most = EVENTS_MAX,
+		.help = "die when a thread has made N events"),
+	TTM_OPTION(FLAG, hold, "hold", NULL,
+		.help = "say 'ready' before anything is freed, and wait for\n"
+			"SIGTERM, SIGINT or the end of stdin"),
+	TTM_OPTION(FRACTION, hold_seconds, "hold-seconds", "S", .most = SECONDS_MAX,
+		.help = "the same, but not longer than that"),
+	TTM_OPTION(OFF, close, "no-close", NULL, .help = "leave the devices open"),
+	TTM_OPTION(FLAG, close, "close", NULL),
+	TTM_OPTION_HELP_TEXT("\n"),
+	TTM_OPTION(STRING, json, "json", "FILE", .help = "what was done, - is stdout"),
+	TTM_OPTION(FLAG, quiet, "quiet", NULL, .letter = 'q',
+		.help = "neither progress nor summary"),
+	{ .type = TTM_OPTION_HELP, .name = "help", .letter = 'h', .help = "this text" },
+	{ .type = TTM_OPTION_VERSION, .name = "version", .letter = 'V', .help = "" },
+	{ .type = TTM_OPTION_TEXT, .take = lists_print,
+		.help = "\nSizes may end in K, M, G or T (powers of 1024).\n" },
+	{ 0 },
 };
+/* clang-format on */
 
 const char *const load_figure_names[TTMEM_FIGURES] = { "dram", "l1",
 	"system_memory", "l1_small", "trace", "cb", "kernel_application",
@@ -135,281 +142,129 @@ int load_signal_find(const char *name)
 	return 0;
 }
 
-static const char *option_name(int option)
+static void lists_print(void *at, const char *option, const char *value)
 {
 	size_t i;
 
-	for (i = 0; options_known[i].name; i++)
-		if (options_known[i].val == option)
-			return options_known[i].name;
-	return "?";
+	(void)at;
+	(void)option;
+	(void)value;
+	puts("\nPatterns:");
+	for (i = 0; i < load_patterns_len; i++)
+		printf("  %-20s  %s\n", load_patterns[i]->name,
+			load_patterns[i]->text);
+	puts("\nBoards:");
+	for (i = 0; i < load_boards_len; i++)
+		printf("  %-20s  %u cores, %u chip%s\n", load_boards[i].name,
+			load_boards[i].cores, load_boards[i].chips,
+			load_boards[i].chips == 1 ? "" : "s");
 }
 
-static uint64_t number_get(int option, uint64_t least, uint64_t most)
+static void board_parse(void *at, const char *option, const char *value)
 {
-	uint64_t value = 0;
-	int r = ttm_number_parse(optarg, &value);
+	const struct load_board *board = load_board_find(value);
+	const char *words[WORDS_MAX] = { NULL };
+	size_t i;
 
-	if (r == -EINVAL)
-		ttm_error_usage(
-			"--%s: not a number: %s", option_name(option), optarg);
-	if (r < 0 || value < least || value > most)
-		ttm_error_usage("--%s: %s is not from %llu to %llu",
-			option_name(option), optarg, (unsigned long long)least,
-			(unsigned long long)most);
-	return value;
+	for (i = 0; i < load_boards_len; i++)
+		words[i] = load_boards[i].name;
+	if (!board)
+		ttm_option_refuse(option, value, words);
+	*(const struct load_board **)at = board;
 }
 
-static uint64_t size_get(int option, const char *text)
+static void pattern_parse(void *at, const char *option, const char *value)
 {
-	uint64_t bytes;
+	const struct load_pattern *pattern = load_pattern_find(value);
+	const char *words[WORDS_MAX] = { NULL };
+	size_t i;
 
-	if (ttm_size_parse(text, &bytes) < 0 || bytes >= 1ull << 46)
-		ttm_error_usage("--%s: not a size below 64T: %s",
-			option_name(option), text);
-	return bytes;
+	for (i = 0; i < load_patterns_len; i++)
+		words[i] = load_patterns[i]->name;
+	if (!pattern)
+		ttm_option_refuse(option, value, words);
+	*(const struct load_pattern **)at = pattern;
 }
 
-static double fraction_get(int option)
+static void mesh_parse(void *at, const char *option, const char *value)
 {
-	double value = 0;
+	uint64_t *members = at;
 
-	if (ttm_fraction_parse(optarg, &value) < 0 || value <= 0 ||
-		value > SECONDS_MAX)
-		ttm_error_usage("--%s: not a number above 0 and up to 1e9: %s",
-			option_name(option), optarg);
-	return value;
+	*members = TRUTH_ENTRIES_MAX;
+	if (value &&
+		(ttm_number_parse(value, members) < 0 || *members < 1 ||
+			*members > TRUTH_ENTRIES_MAX))
+		ttm_error_usage("--%s: not a number from 1 to %u: %s", option,
+			TRUTH_ENTRIES_MAX, value);
 }
 
-static void size_range_set(struct load_options *options)
+/* Sets the least and the most, which stand together. */
+static void size_parse(void *at, const char *option, const char *value)
 {
-	char *least = strdup(optarg);
-	char *most;
+	const char *dash = strchr(value, '-');
+	uint64_t *least = at, *most = least + 1;
+	char text[32];
 
-	if (!least)
-		ttm_error_usage("no memory");
-	most = strchr(least, '-');
-	if (most)
-		*most++ = '\0';
-	options->size_given = true;
-	options->size_min = size_get(OPTION_SIZE, least);
-	options->size_max = most ? size_get(OPTION_SIZE, most) :
-				   options->size_min;
-	if (options->size_min > options->size_max || options->size_min == 0)
-		ttm_error_usage("--size: not a range of sizes: %s", optarg);
-	free(least);
+	snprintf(text, sizeof(text), "%.*s",
+		(int)(dash ? (size_t)(dash - value) : strlen(value)), value);
+	if (ttm_size_parse(text, least) < 0 ||
+		ttm_size_parse(dash ? dash + 1 : text, most) < 0 ||
+		*least == 0 || *least > *most || *most > SIZE_MOST)
+		ttm_error_usage("--%s: not a range of sizes below 64T: %s",
+			option, value);
 }
 
-static int crash_get(void)
+static void kind_parse(void *at, const char *option, const char *value)
 {
-	int number = optarg ? load_signal_find(optarg) : SIGKILL;
+	const char *words[TRUTH_KINDS + 1] = { NULL };
+	int kind = load_kind_find(value);
+
+	memcpy(words, load_figure_names, TRUTH_KINDS * sizeof(*words));
+	if (kind < 0)
+		ttm_option_refuse(option, value, words);
+	*(enum ttmem_kind *)at = (enum ttmem_kind)kind;
+}
+
+static void crash_parse(void *at, const char *option, const char *value)
+{
+	int number = value ? load_signal_find(value) : SIGKILL;
 
 	if (number == 0)
 		ttm_error_usage(
-			"--crash is kill, abort, segv or term: %s", optarg);
-	return number;
+			"--%s is kill, abort, segv or term: %s", option, value);
+	*(int *)at = number;
 }
 
 /* A script says itself what happens where; an option would be for nothing. */
-static bool is_for_scripts(int option)
+static void script_check(const struct ttm_command *command)
 {
-	return option == OPTION_SCRIPT || option == OPTION_DIR ||
-		option == OPTION_UNTRACKED || option == OPTION_JSON ||
-		option == 'q';
-}
-
-/* -- one option each, in groups ------------------------------------------------ */
-
-__attribute__((noreturn)) static void board_refuse(const char *name)
-{
-	struct ttm_choice choice;
+	static const char *const fitting[] = { "script", "dir", "untracked",
+		"json", "quiet" };
+	const struct ttm_option *o;
 	size_t i;
 
-	ttm_choice_begin(&choice, name);
-	for (i = 0; i < load_boards_len; i++)
-		ttm_choice_add(&choice, load_boards[i].name);
-	ttm_error_usage("--board: unknown board: %s %s", name,
-		ttm_choice_text(&choice));
-}
-
-__attribute__((noreturn)) static void pattern_refuse(const char *name)
-{
-	struct ttm_choice choice;
-	size_t i;
-
-	ttm_choice_begin(&choice, name);
-	for (i = 0; i < load_patterns_len; i++)
-		ttm_choice_add(&choice, load_patterns[i]->name);
-	ttm_error_usage("--pattern: unknown pattern: %s %s", name,
-		ttm_choice_text(&choice));
-}
-
-static bool where_parse(struct load_options *o, int option)
-{
-	switch (option) {
-	case OPTION_PROCESSES:
-		o->processes = number_get(option, 1, PROCESSES_MAX);
-		return true;
-	case OPTION_THREADS:
-		o->threads = number_get(option, 1, THREADS_MAX);
-		return true;
-	case OPTION_DEVICES:
-		o->devices = number_get(option, 1, TRUTH_ENTRIES_MAX);
-		o->devices_given = true;
-		return true;
-	case OPTION_MESH:
-		o->mesh = optarg ? number_get(option, 1, TRUTH_ENTRIES_MAX) :
-				   TRUTH_ENTRIES_MAX;
-		return true;
-	case OPTION_BOARD:
-		o->board = load_board_find(optarg);
-		if (!o->board)
-			board_refuse(optarg);
-		return true;
-	case OPTION_CHIP_OFFSET:
-		o->chip_offset = number_get(option, 0, UINT16_MAX);
-		return true;
-	case OPTION_LOGICAL_OFFSET:
-		o->logical_offset = number_get(option, 0, UINT16_MAX);
-		return true;
-	case OPTION_NO_IDENTITY:
-		o->no_identity = true;
-		return true;
-	case OPTION_IMPLICIT:
-		o->implicit = true;
-		return true;
-	case OPTION_DIR:
-		o->dir = ttm_option_dir(optarg);
-		return true;
-	case OPTION_UNTRACKED:
-		o->untracked = true;
-		return true;
-	case OPTION_FAKE_SYSFS:
-		o->fake_sysfs = optarg;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool what_parse(struct load_options *o, int option)
-{
-	switch (option) {
-	case OPTION_PATTERN:
-		o->pattern = load_pattern_find(optarg);
-		if (!o->pattern)
-			pattern_refuse(optarg);
-		return true;
-	case OPTION_SCRIPT:
-		o->script = optarg;
-		return true;
-	case OPTION_EVENTS:
-		o->events = number_get(option, 1, UINT64_MAX / 2);
-		return true;
-	case OPTION_SECONDS:
-		o->seconds = fraction_get(option);
-		return true;
-	case OPTION_RATE:
-		o->rate = fraction_get(option);
-		return true;
-	case OPTION_LIVE:
-		o->live = number_get(option, 1, LIVE_MAX);
-		return true;
-	case OPTION_OBJECTS:
-		o->objects = number_get(option, 0, LIVE_MAX);
-		return true;
-	case OPTION_NO_BANKS:
-		o->no_banks = true;
-		return true;
-	case OPTION_SHRINK:
-		o->shrink = number_get(option, 0, 100);
-		return true;
-	case OPTION_SIZE:
-		size_range_set(o);
-		return true;
-	case OPTION_SEED:
-		o->seed = number_get(option, 0, UINT64_MAX);
-		return true;
-	case OPTION_SCOPES:
-		o->scopes = number_get(option, 0, 65535);
-		return true;
-	case OPTION_CROSS_FREE:
-		o->cross_free = number_get(option, 0, 100);
-		return true;
-	case OPTION_MARKS:
-		o->marks = true;
-		return true;
-	case OPTION_FAILURES:
-		o->failures = number_get(option, 0, UINT32_MAX);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool end_parse(struct load_options *o, int option)
-{
-	int kind;
-
-	switch (option) {
-	case OPTION_LEAK:
-		o->leak = number_get(option, 0, LIVE_MAX);
-		return true;
-	case OPTION_LEAK_KIND:
-		kind = load_kind_find(optarg);
-		if (kind < 0)
-			ttm_error_usage("--leak-kind: unknown kind: %s (valid: "
-					"dram, l1, system_memory, l1_small, "
-					"trace)",
-				optarg);
-		o->leak_kind = (enum ttmem_kind)kind;
-		return true;
-	case OPTION_LEAK_SIZE:
-		o->leak_size = size_get(option, optarg);
-		return true;
-	case OPTION_CRASH:
-		o->crash = crash_get();
-		return true;
-	case OPTION_CRASH_AFTER:
-		o->crash_after = number_get(option, 1, UINT64_MAX / 2);
-		return true;
-	case OPTION_HOLD:
-		o->hold = true;
-		return true;
-	case OPTION_HOLD_SECONDS:
-		o->hold = true;
-		o->hold_seconds = fraction_get(option);
-		return true;
-	case OPTION_CLOSE:
-		o->close = true;
-		return true;
-	case OPTION_NO_CLOSE:
-		o->close = false;
-		return true;
-	case OPTION_JSON:
-		o->json = optarg;
-		return true;
-	case 'q':
-		o->quiet = true;
-		return true;
-	default:
-		return false;
+	for (o = command->options; o->type != TTM_OPTION_END; o++) {
+		if (!o->name || !ttm_option_is_given(command, o->name))
+			continue;
+		for (i = 0; i < sizeof(fitting) / sizeof(fitting[0]); i++)
+			if (strcmp(fitting[i], o->name) == 0)
+				break;
+		if (i == sizeof(fitting) / sizeof(fitting[0]))
+			ttm_error_usage("--script and --%s exclude each other",
+				o->name);
 	}
 }
 
 /* What the options mean together. */
 static void options_settle(struct load_options *o)
 {
-	if (o->script && o->not_for_scripts)
-		ttm_error_usage("--script and --%s exclude each other",
-			o->not_for_scripts);
 	if (!o->pattern)
 		o->pattern = load_pattern_find("churn");
 	if (o->mesh > o->devices)
 		o->mesh = o->devices;
 	if (o->crash_after && !o->crash)
 		o->crash = SIGKILL;
-	if (o->pattern->holds && !o->script)
+	if (o->hold_seconds > 0 || (o->pattern->holds && !o->script))
 		o->hold = true;
 	if (o->events == 0 && o->seconds <= 0)
 		o->events = 100000;
@@ -421,8 +276,9 @@ static void options_settle(struct load_options *o)
 
 void load_options_parse(int argc, char **argv, struct load_options *ret_options)
 {
+	struct ttm_command command = { .name = "ttmem-load",
+		.options = options_known };
 	struct load_options *o = ret_options;
-	int option;
 
 	memset(o, 0, sizeof(*o));
 	o->processes = o->threads = o->devices = 1;
@@ -433,20 +289,10 @@ void load_options_parse(int argc, char **argv, struct load_options *ret_options)
 	o->leak_kind = TTMEM_DRAM;
 	o->leak_size = 1u << 20;
 	o->close = true;
-	while ((option = ttm_option_next(argc, argv, "q", options_known)) !=
-		-1) {
-		if (option == 'h') {
-			load_help();
-			ttm_print_and_exit("");
-		}
-		if (option == 'V')
-			ttm_version_exit("ttmem-load");
-		if (!where_parse(o, option) && !what_parse(o, option))
-			end_parse(o, option);
-		if (!is_for_scripts(option))
-			o->not_for_scripts = option_name(option);
-	}
-	if (optind < argc)
-		ttm_error_usage("not an option: %s", argv[optind]);
+	ttm_options_parse(&command, argc, argv, o);
+	o->devices_given = ttm_option_is_given(&command, "devices");
+	o->size_given = ttm_option_is_given(&command, "size");
+	if (o->script)
+		script_check(&command);
 	options_settle(o);
 }

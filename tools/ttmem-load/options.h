@@ -39,7 +39,7 @@ struct load_options {
 	uint64_t shrink; /* percent */
 	bool size_given;
 	uint64_t size_min;
-	uint64_t size_max;
+	uint64_t size_max; /* behind the least: --size sets both */
 	uint64_t seed;
 	uint64_t scopes;
 	uint64_t cross_free; /* percent */
@@ -56,7 +56,6 @@ struct load_options {
 	double hold_seconds; /* 0: no limit */
 	bool close;
 
-	const char *not_for_scripts; /* the last option that is not, or NULL */
 	const char *json; /* NULL: a summary for people; "-": stdout */
 	bool quiet;
 };

@@ -9,11 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app.h"
 #include "common/error.h"
 #include "common/number.h"
-#include "plain.h"
-#include "view.h"
+#include "app.h"
+#include "ttmem-top/views/view.h"
 
 #define SECOND_NS 1000000000ull
 #define COLS_USUAL 132
@@ -25,8 +24,8 @@ static int cols_of(const struct top_app *app)
 	struct winsize size;
 	uint64_t cols;
 
-	if (app->options.cols)
-		return app->options.cols;
+	if (app->options.size.cols)
+		return app->options.size.cols;
 	memset(&size, 0, sizeof(size));
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
 		return size.ws_col;
@@ -36,21 +35,53 @@ static int cols_of(const struct top_app *app)
 	return COLS_USUAL;
 }
 
+/* Columns up to the last that is not blank. */
+static int line_length(const struct top_grid *grid, int row)
+{
+	const struct top_cell *cells = &grid->cells[row * grid->cols];
+	int col = grid->cols;
+
+	while (col > 0 && strcmp(cells[col - 1].text, " ") == 0)
+		col--;
+	return col;
+}
+
+/*
+ * A grid as text, without blanks at the ends of lines, or lines at the end. Returns 0 or
+ * a negative errno.
+ */
+static int grid_print(const struct top_grid *grid, FILE *file)
+{
+	int rows = grid->rows, row, col, length;
+
+	errno = EIO; /* unless somebody knows better */
+	while (rows > 0 && line_length(grid, rows - 1) == 0)
+		rows--;
+	for (row = 0; row < rows; row++) {
+		length = line_length(grid, row);
+		for (col = 0; col < length; col++)
+			fputs(grid->cells[row * grid->cols + col].text, file);
+		fputc('\n', file);
+	}
+	return ferror(file) ? -errno : 0;
+}
+
 static int view_print(struct top_app *app)
 {
 	struct top_grid *grid = &app->grid;
 	int r;
 
 	grid->ascii = !app->utf8 || app->state.settings.ascii;
-	if (app->options.rows) {
-		r = top_grid_size(grid, app->options.rows, app->options.cols);
+	if (app->options.size.rows) {
+		r = top_grid_size(
+			grid, app->options.size.rows, app->options.size.cols);
 		if (r == 0)
 			top_view_paint(&app->model, &app->state, 0, grid);
 	} else {
 		r = top_view_paint_plain(
 			&app->model, &app->state, cols_of(app), grid);
 	}
-	return r < 0 ? r : top_plain_print(grid, stdout);
+	return r < 0 ? r : grid_print(grid, stdout);
 }
 
 /* What was asked for, or all that one wants to know at first. */
@@ -58,7 +89,7 @@ static int frame_print(struct top_app *app)
 {
 	int r;
 
-	if (app->options.view_given || app->options.rows)
+	if (app->options.view < TOP_VIEWS || app->options.size.rows)
 		return view_print(app);
 	app->state.view = TOP_VIEW_DEVICES;
 	r = view_print(app);

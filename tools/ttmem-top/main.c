@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "app.h"
 #include "common/device.h"
 #include "common/error.h"
 #include "common/line.h"
-#include "config.h"
+#include "app.h"
+#include "ttmem-top/model/config.h"
 
 #define HISTORIES_NS 60000000000ull
 
@@ -150,7 +150,7 @@ static void state_begin(struct top_app *app)
 	top_state_begin(state);
 	config_read(app);
 	app->settings_read = state->settings;
-	if (options->view_given)
+	if (options->view < TOP_VIEWS)
 		state->view = options->view;
 	if (options->sort < TOP_COLUMNS)
 		state->sort = options->sort;

@@ -23,9 +23,8 @@
 #include "aggregate/engine.h"
 #include "aggregate/telemetry.h"
 #include "aggregate/watch.h"
-#include "log.h"
-#include "notify.h"
-#include "options.h"
+#include "common/error.h"
+#include "daemon.h"
 
 /* Between attempts to create the directory that ttmemd publishes in. */
 #define RETRY_MS 1000
@@ -389,21 +388,20 @@ static int daemon_end(struct daemon *daemon, int r)
 int main(int argc, char **argv)
 {
 	struct daemon daemon;
-	int r, status;
+	int r;
 
 	memset(&daemon, 0, sizeof(daemon));
-	if (!options_parse(argc, argv, &daemon.options, &status))
-		return status;
+	options_parse(argc, argv, &daemon.options);
 	log_open(daemon.options.verbose);
 	r = signals_open(&daemon);
 	if (r < 0) {
 		log_format(LOG_ERR, "signals: %s", strerror(-r));
-		return STATUS_FAILURE;
+		return TTM_EXIT_FAILURE;
 	}
 	descriptors_raise();
 	rcu_register_thread();
 	r = daemon_run(&daemon);
 	r = daemon_end(&daemon, r);
 	rcu_unregister_thread();
-	return r < 0 ? STATUS_FAILURE : STATUS_GOOD;
+	return r < 0 ? TTM_EXIT_FAILURE : TTM_EXIT_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "notify.h"
+#include "daemon.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The man page tells the keys, columns and settings that the program has.
 
-Both come from tables: tools/ttmem-top/*.def. With --fix the man page is written
+Both come from tables: tools/ttmem-top/*/*.def. With --fix the man page is written
 anew.
 """
 
@@ -47,7 +47,7 @@ def keys():
     lines = []
     group = None
     pattern = rf'^ACTION\({STRING}, \w+, {STRING}, {STRING}\)'
-    for match in re.finditer(pattern, table('keys.def'), re.M):
+    for match in re.finditer(pattern, table('views/keys.def'), re.M):
         if match[1] != group:
             if group:
                 lines.append('.El')
@@ -64,7 +64,7 @@ def columns():
     group = None
     pattern = (rf'^COLUMN\((\w+), \w+, {STRING}, {STRING}, \d+, \d+, \d+, '
                rf'\w+, {STRING}\)')
-    for match in re.finditer(pattern, table('columns.def'), re.M):
+    for match in re.finditer(pattern, table('model/columns.def'), re.M):
         if match[1] != group:
             if group:
                 lines.append('.El')
@@ -83,7 +83,7 @@ def columns():
 def settings():
     lines = ['.Bl -tag -width braille -compact']
     pattern = rf'^SETTING\(\w+, {STRING}, (\w+), {STRING}\)'
-    for match in re.finditer(pattern, table('settings.def'), re.M):
+    for match in re.finditer(pattern, table('model/settings.def'), re.M):
         state = 'on' if match[2] == 'true' else 'off'
         lines += [f'.It Cm {match[1]}',
                   sentence(f'{match[3]} (default: {state})')]

@@ -10,8 +10,8 @@
 #include <ttmem/reader.h>
 #include <unity.h>
 
-#include "ttmem-top/grid.h"
-#include "ttmem-top/state.h"
+#include "ttmem-top/views/grid.h"
+#include "ttmem-top/model/state.h"
 
 #define SAMPLE_INFO                                                            \
 	"\"schema_version\":2,\"info\":{\"source\":\"ok\",\"monotonic_ns\":"   \

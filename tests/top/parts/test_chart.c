@@ -2,8 +2,8 @@
 /* The past is kept within bounds, and charts show its peaks. */
 #include "sample.h"
 
-#include "ttmem-top/chart.h"
-#include "ttmem-top/history.h"
+#include "ttmem-top/views/chart.h"
+#include "ttmem-top/model/history.h"
 
 #define SECOND 1000000000ull
 #define BEGIN 1000000ull /* seconds */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is written is read back, and what is not understood does no harm. */
-#include "ttmem-top/config.h"
+#include "ttmem-top/model/config.h"
 
 #include <errno.h>
 #include <stdio.h>

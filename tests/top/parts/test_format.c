@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values fit their columns, and unknown is never 0. */
-#include "ttmem-top/format.h"
+#include "ttmem-top/model/format.h"
 
 #include <stdlib.h>
 #include <string.h>

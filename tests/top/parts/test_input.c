@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys do what the help says. */
-#include "ttmem-top/input.h"
+#include "ttmem-top/terminal/input.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 
 #include "common/process.h"
 #include "sample.h"
-#include "ttmem-top/signals.h"
-#include "ttmem-top/view.h"
+#include "ttmem-top/model/signals.h"
+#include "ttmem-top/views/view.h"
 
 static struct top_model model;
 static struct top_state state;

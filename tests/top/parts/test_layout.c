@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything has its place, at any size. */
-#include "ttmem-top/layout.h"
+#include "ttmem-top/views/layout.h"
 
 #include <unity.h>
 
-#include "ttmem-top/columns.h"
+#include "ttmem-top/model/columns.h"
 
 void setUp(void)
 {

@@ -2,7 +2,7 @@
 /* A snapshot becomes the rows that were asked for, in their order. */
 #include "sample.h"
 
-#include "ttmem-top/columns.h"
+#include "ttmem-top/model/columns.h"
 
 static struct ttmem_snapshot *snapshot;
 static struct top_devices devices;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is in a snapshot is on the screen, at any size. */
-#include "ttmem-top/view.h"
+#include "ttmem-top/views/view.h"
 
 #include "sample.h"
 
