@@ -164,8 +164,8 @@ static void test_slips_are_answered_with_the_closest_option(void)
 		{ "--max-proceses=3", "(did you mean --max-processes?)" },
 		{ "--verbose=yes", "--verbose takes no value" },
 		{ "--mode", "--mode needs a value" },
-		{ "--nonsense", "unknown option: --nonsense\n" },
-		{ "-x", "unknown option: -x\n" },
+		{ "--nonsense", "unknown option: --nonsense;" },
+		{ "-x", "unknown option: -x;" },
 	};
 	size_t i;
 
