@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "record/account.h"
+#include "record/counters.h"
 #include "record/lane.h"
 #include "record/note.h"
 #include "record/place.h"

@@ -31,7 +31,7 @@
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
 
-#include "record/account.h"
+#include "record/counters.h"
 #include "record/device.h"
 #include "record/index.h"
 #include "record/lane.h"
@@ -253,8 +253,9 @@ static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
 	return (int32_t)(TTM_ERA_EPOCH(era) - allocated) > 0;
 }
 
-static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
-	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
+/* Counts a change on all these devices. `allocated`: as above. */
+static TTM_INLINE void members_count(const struct ttm_hook *hook,
+	uint64_t members, uint32_t allocated, const struct ttm_change *change)
 {
 	struct ttm_device *device;
 	unsigned entry;
@@ -264,49 +265,31 @@ static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
 		entry = ttm_mask_take(&members);
 		device = &hook->process->devices[entry];
 		era = ttm_device_era(device);
-		ttm_account_alloc(device, hook->lane->blocks[entry], figure,
-			era, bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
+		ttm_device_count(device, hook->lane->blocks[entry], change, era,
+			TTM_UNLIKELY(era_is_newer(era, allocated)));
 		TTM_TESTPOINT("member counted");
 	} while (members);
-	TTM_TESTPOINT("alloc counted");
+	TTM_TESTPOINT("members counted");
+}
+
+static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
+	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
+{
+	const struct ttm_change change = {
+		.figure = figure, .allocs = 1, .bytes_allocated = bytes
+	};
+
+	members_count(hook, members, allocated, &change);
 }
 
 static TTM_INLINE void members_free(const struct ttm_hook *hook,
 	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
 {
-	struct ttm_device *device;
-	unsigned entry;
-	uint64_t era;
+	const struct ttm_change change = {
+		.figure = figure, .frees = 1, .bytes_freed = bytes
+	};
 
-	do {
-		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
-		era = ttm_device_era(device);
-		ttm_account_free(device, hook->lane->blocks[entry], figure, era,
-			bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
-		TTM_TESTPOINT("member counted");
-	} while (members);
-	TTM_TESTPOINT("free counted");
-}
-
-static TTM_INLINE void members_replace(const struct ttm_hook *hook,
-	uint64_t members, unsigned figure, uint32_t allocated,
-	uint64_t bytes_freed, uint64_t bytes)
-{
-	struct ttm_device *device;
-	unsigned entry;
-	uint64_t era;
-
-	do {
-		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
-		era = ttm_device_era(device);
-		ttm_account_replace(device, hook->lane->blocks[entry], figure,
-			era, bytes_freed, bytes,
-			TTM_UNLIKELY(era_is_newer(era, allocated)));
-		TTM_TESTPOINT("member counted");
-	} while (members);
-	TTM_TESTPOINT("replacement counted");
+	members_count(hook, members, allocated, &change);
 }
 
 /* -- the end of an object -------------------------------------------------------- */
@@ -687,8 +670,9 @@ static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
 		return true;
 	}
 	ttm_lane_begin_two(lane);
-	members_replace(hook, where->members, TTMEM_FIGURE_CB, (uint32_t)closes,
-		old.bytes, object->bytes);
+	members_count(hook, where->members, (uint32_t)closes,
+		&(struct ttm_change){ TTMEM_FIGURE_CB, 1, 1, object->bytes,
+			old.bytes });
 	rest_write(
 		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
 	second = ttm_lane_record_after(lane, record);

@@ -14,8 +14,8 @@
  * this with its next event; until then the era of its block shows that the block is
  * old.
  */
-#ifndef TTM_RECORD_ACCOUNT_H
-#define TTM_RECORD_ACCOUNT_H
+#ifndef TTM_RECORD_COUNTERS_H
+#define TTM_RECORD_COUNTERS_H
 
 #include "record/process.h"
 
@@ -80,51 +80,41 @@ static TTM_INLINE void live_add(struct ttm_device *device,
 }
 
 /*
- * Counts the part of an object on one device. `orphaned`: the device was closed after
- * the allocation, so the part is in no live figure.
+ * What an operation adds to the counters of each device of an object: at most one
+ * allocation and one free. The objects are constants, so that what is 0 costs nothing.
  */
-static TTM_INLINE void ttm_account_alloc(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes, bool orphaned)
-{
-	struct ttm_counters *counters = counters_of(block, figure);
-
-	ttm_own_add(&counters->alloc_objects, 1);
-	ttm_own_add(&counters->alloc_bytes, bytes);
-	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, 1,
-			(int64_t)bytes);
-}
-
-static TTM_INLINE void ttm_account_free(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes, bool orphaned)
-{
-	struct ttm_counters *counters = counters_of(block, figure);
-
-	ttm_own_add(&counters->free_objects, 1);
-	ttm_own_add(&counters->free_bytes, bytes);
-	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, -1,
-			-(int64_t)bytes);
-}
+struct ttm_change {
+	unsigned figure;
+	int allocs;
+	int frees;
+	uint64_t bytes_allocated;
+	uint64_t bytes_freed;
+};
 
 /*
- * Counts a free and an allocation in one step, so that the peak does not contain both.
+ * Counts a change on one device. An allocation and a free are counted in one step, so
+ * that the peak does not contain both. `orphaned`: the device was closed after the
+ * allocation, so the object is in no live figure.
  */
-static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes_freed, uint64_t bytes, bool orphaned)
+static TTM_INLINE void ttm_device_count(struct ttm_device *device,
+	struct ttm_block_device *block, const struct ttm_change *change,
+	uint64_t era, bool orphaned)
 {
-	struct ttm_counters *counters = counters_of(block, figure);
+	struct ttm_counters *counters = counters_of(block, change->figure);
 
-	ttm_own_add(&counters->free_objects, 1);
-	ttm_own_add(&counters->free_bytes, bytes_freed);
-	ttm_own_add(&counters->alloc_objects, 1);
-	ttm_own_add(&counters->alloc_bytes, bytes);
+	if (change->frees) {
+		ttm_own_add(&counters->free_objects, 1);
+		ttm_own_add(&counters->free_bytes, change->bytes_freed);
+	}
+	if (change->allocs) {
+		ttm_own_add(&counters->alloc_objects, 1);
+		ttm_own_add(&counters->alloc_bytes, change->bytes_allocated);
+	}
 	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, 0,
-			(int64_t)(bytes - bytes_freed));
+		live_add(device, block, counters, change->figure, era,
+			change->allocs - change->frees,
+			(int64_t)(change->bytes_allocated -
+				change->bytes_freed));
 }
 
 /* Returns the signed bytes of a tagged word, or 0 if it has another tag. */
