@@ -7,6 +7,7 @@
 #include "record/counters.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "record/lane.h"
@@ -14,44 +15,31 @@
 #include "record/segment.h"
 #include "record/start.h"
 
-#define BLOCKS_MAX (TTM_BLOCK_EXTENTS_MAX * TTM_BLOCKS_PER_EXTENT)
-
-static struct ttm_block_device *block_at(
-	struct ttm_process *process, uint64_t number)
-{
-	uint32_t ordinal = (uint32_t)(number / TTM_BLOCKS_PER_EXTENT);
-	uint32_t at = (uint32_t)(number % TTM_BLOCKS_PER_EXTENT);
-	struct ttm_block_device *blocks;
-
-	if (number >= BLOCKS_MAX)
-		return NULL;
-	blocks = ttm_extent_at(process, &process->blocks[ordinal],
-		TTM_EXTENT_BLOCKS, ordinal, (at + 1) * sizeof(*blocks));
-	return blocks ? &blocks[at] : NULL;
-}
+static const struct ttm_items blocks = {
+	.type = TTM_EXTENT_BLOCKS,
+	.size = sizeof(struct ttm_block_device),
+	.max = TTM_BLOCK_EXTENTS_MAX * TTM_BLOCKS_PER_EXTENT,
+	.extents_off = offsetof(struct ttm_process, blocks),
+	.len_off = offsetof(struct ttm_header_live, blocks_len),
+};
 
 bool ttm_block_has_room(struct ttm_process *process)
 {
 	/* relaxed: another thread may take the block; then the caller asks
 	 * for the next one */
-	return block_at(process, ttm_load(&process->header->live.blocks_len));
+	return ttm_item_at(process, &blocks,
+		ttm_load(&process->header->live.blocks_len));
 }
 
 void *ttm_block_make(
 	struct ttm_process *process, uint32_t lane, unsigned device)
 {
-	uint64_t *len = &process->header->live.blocks_len;
 	struct ttm_block_device *block;
 	uint64_t number;
 
-	/* Make the extent first, so that every number handed out has a
-	 * block. */
-	do {
-		number = ttm_load(len); /* relaxed: the CAS decides */
-		block = block_at(process, number);
-		if (!block)
-			return NULL;
-	} while (!ttm_cas(len, number, number + 1));
+	block = ttm_item_take(process, &blocks, &number);
+	if (!block)
+		return NULL;
 	/* pairs(block): release, with the aggregator's read of blocks: the
 	 * rest of the block is zero or newer */
 	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(lane, device));

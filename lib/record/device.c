@@ -7,6 +7,7 @@
  */
 #include "record/device.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "record/counters.h"
@@ -127,56 +128,52 @@ static TTM_SLOW void mesh_close(uint32_t mesh)
 
 /* -- open and close ---------------------------------------------------------------- */
 
-static void text_fact(uint64_t ret_words[2], const char *text,
-	uint64_t *ret_known, enum ttm_device_fact fact)
-{
-	char bytes[16] = { 0 };
+#define FACT_WORDS (sizeof(struct ttm_device_facts) / 8)
 
-	memcpy(bytes, text, strnlen(text, sizeof(bytes)));
-	memcpy(ret_words, bytes, sizeof(bytes));
-	if (bytes[0])
-		*ret_known |= fact;
-}
+/* The fact to which each word of struct ttm_device_facts belongs. */
+static const uint16_t fact_of_word[] = { 0, TTM_FACT_CHIP_ID,
+	TTM_FACT_PCI_ADDRESS, TTM_FACT_ARCH, TTM_FACT_ARCH, TTM_FACT_BOARD,
+	TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES, TTM_FACT_L1_BYTES_PER_CORE,
+	TTM_FACT_CORES, TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES,
+	TTM_FACT_L1_BASE, TTM_FACT_L1_TOP, TTM_FACT_DRAM_BANKS,
+	TTM_FACT_DRAM_BANK_BYTES, TTM_FACT_DRAM_BASE, TTM_FACT_L1_BANKS,
+	TTM_FACT_GATEWAY };
 
-static uint64_t number_fact(
-	uint64_t value, uint64_t *ret_known, enum ttm_device_fact fact)
+static_assert(FACT_WORDS == sizeof(fact_of_word) / sizeof(fact_of_word[0]),
+	"one fact for each word");
+static_assert(sizeof(struct ttmem_device_info) -
+				offsetof(struct ttmem_device_info, chip_id) ==
+			8 * (FACT_WORDS - 1) &&
+		offsetof(struct ttmem_device_info, gateway) -
+				offsetof(struct ttmem_device_info, chip_id) ==
+			offsetof(struct ttm_device_facts, gateway) - 8,
+	"the caller's figures have the order of the words");
+
+static void text_end(uint64_t words[2])
 {
-	if (value == TTMEM_UNKNOWN)
-		return 0;
-	*ret_known |= fact;
-	return value;
+	char *text = (char *)words;
+	size_t length = strnlen(text, 16);
+
+	memset(text + length, 0, 16 - length);
 }
 
 static void facts_from(const struct ttmem_device_info *info,
 	struct ttm_device_facts *ret_facts)
 {
-	struct ttm_device_facts *f = ret_facts;
+	uint64_t *words = (uint64_t *)ret_facts, unknown;
+	size_t i;
 
-	memset(f, 0, sizeof(*f));
-	text_fact(f->arch, info->arch, &f->known, TTM_FACT_ARCH);
-	text_fact(f->board, info->board, &f->known, TTM_FACT_BOARD);
-	f->chip_id = number_fact(info->chip_id, &f->known, TTM_FACT_CHIP_ID);
-	f->pci_address = number_fact(
-		info->pci_address, &f->known, TTM_FACT_PCI_ADDRESS);
-	f->dram_bytes = number_fact(
-		info->dram_bytes, &f->known, TTM_FACT_DRAM_BYTES);
-	f->l1_bytes_per_core = number_fact(
-		info->l1_bytes_per_core, &f->known, TTM_FACT_L1_BYTES_PER_CORE);
-	f->cores = number_fact(info->cores, &f->known, TTM_FACT_CORES);
-	f->l1_small_bytes = number_fact(
-		info->l1_small_bytes, &f->known, TTM_FACT_L1_SMALL_BYTES);
-	f->trace_bytes = number_fact(
-		info->trace_bytes, &f->known, TTM_FACT_TRACE_BYTES);
-	f->l1_base = number_fact(info->l1_base, &f->known, TTM_FACT_L1_BASE);
-	f->l1_top = number_fact(info->l1_top, &f->known, TTM_FACT_L1_TOP);
-	f->dram_banks = number_fact(
-		info->dram_banks, &f->known, TTM_FACT_DRAM_BANKS);
-	f->dram_bank_bytes = number_fact(
-		info->dram_bank_bytes, &f->known, TTM_FACT_DRAM_BANK_BYTES);
-	f->dram_base = number_fact(
-		info->dram_base, &f->known, TTM_FACT_DRAM_BASE);
-	f->l1_banks = number_fact(info->l1_banks, &f->known, TTM_FACT_L1_BANKS);
-	f->gateway = number_fact(info->gateway, &f->known, TTM_FACT_GATEWAY);
+	words[0] = 0;
+	memcpy(&words[1], &info->chip_id, 8 * (FACT_WORDS - 1));
+	text_end(ret_facts->arch);
+	text_end(ret_facts->board);
+	for (i = 1; i < FACT_WORDS; i++) {
+		unknown = fact_of_word[i] & (TTM_FACT_ARCH | TTM_FACT_BOARD) ?
+			0 :
+			TTMEM_UNKNOWN;
+		if (words[i] != unknown)
+			ret_facts->known |= fact_of_word[i];
+	}
 }
 
 /*
@@ -210,21 +207,10 @@ static bool is_this_chip(const struct ttm_device_facts *shared,
 static void facts_write(
 	struct ttm_device *device, const struct ttm_device_facts *facts)
 {
-	static const uint16_t fact_of_word[] = { 0, TTM_FACT_CHIP_ID,
-		TTM_FACT_PCI_ADDRESS, TTM_FACT_ARCH, TTM_FACT_ARCH,
-		TTM_FACT_BOARD, TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES,
-		TTM_FACT_L1_BYTES_PER_CORE, TTM_FACT_CORES,
-		TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES, TTM_FACT_L1_BASE,
-		TTM_FACT_L1_TOP, TTM_FACT_DRAM_BANKS, TTM_FACT_DRAM_BANK_BYTES,
-		TTM_FACT_DRAM_BASE, TTM_FACT_L1_BANKS, TTM_FACT_GATEWAY };
 	const uint64_t *from = (const uint64_t *)facts;
 	uint64_t *to = (uint64_t *)&device->facts;
 	uint64_t seq = ttm_load(&device->seq); /* relaxed: the CAS decides */
 	size_t i;
-
-	static_assert(sizeof(*facts) / 8 ==
-			sizeof(fact_of_word) / sizeof(fact_of_word[0]),
-		"one fact for each word");
 
 	if ((seq & 1) || !ttm_cas(&device->seq, seq, seq + 1))
 		return;
@@ -232,7 +218,7 @@ static void facts_write(
 	 * write is seen with the old seq */
 	ttm_fence_release();
 	TTM_TESTPOINT("facts claimed");
-	for (i = 1; i < sizeof(*facts) / 8; i++)
+	for (i = 1; i < FACT_WORDS; i++)
 		if (facts->known & fact_of_word[i])
 			ttm_store(&to[i], from[i]);
 	ttm_store(&to[0], ttm_load(&to[0]) | facts->known);

@@ -200,7 +200,14 @@ void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id)
 		buffer_free(device, kind, id);
 }
 
-static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
+/*
+ * Removes what `remove` finds on a device or mesh. An event on a device without objects
+ * is an anomaly only if it names an object (`named`).
+ */
+static TTM_SLOW void remove_found(uint32_t device, uint64_t id, unsigned figure,
+	bool named,
+	void (*remove)(const struct ttm_hook *hook,
+		const struct ttm_where *where, uint64_t id))
 {
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
@@ -209,16 +216,17 @@ static TTM_SLOW void buffer_free_any(uint32_t device, uint64_t id)
 	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
 		return;
 	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_remove_any(&hook, &where, id);
-	else
-		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE, id);
+		remove(&hook, &where, id);
+	else if (named || reason == TTMEM_ANOMALY_BAD_DEVICE)
+		ttm_anomaly(&hook, reason, 0, figure, id);
 	ttm_hook_leave(&hook);
 }
 
 void ttmem_free_any(uint32_t device, uint64_t id)
 {
 	if (!ttm_switch_is_off())
-		buffer_free_any(device, id);
+		remove_found(
+			device, id, TTM_FIGURE_NONE, true, ttm_remove_any);
 }
 
 /* -- circular buffers and kernels ------------------------------------------------- */
@@ -334,44 +342,15 @@ void ttmem_kernel_unload(uint32_t device, uint64_t kernel)
 
 /* -- many at once ------------------------------------------------------------------ */
 
-static TTM_SLOW void program_destroy(uint32_t device, uint64_t program)
-{
-	enum ttmem_anomaly reason;
-	struct ttm_where where;
-	struct ttm_hook hook;
-
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
-		return;
-	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_program_remove(&hook, &where, program);
-	else if (reason == TTMEM_ANOMALY_BAD_DEVICE)
-		ttm_anomaly(&hook, reason, 0, TTM_FIGURE_NONE, program);
-	ttm_hook_leave(&hook);
-}
-
 void ttmem_program_destroy(uint32_t device, uint64_t program)
 {
 	if (!ttm_switch_is_off())
-		program_destroy(device, program);
-}
-
-static TTM_SLOW void cb_free_all(uint32_t device)
-{
-	enum ttmem_anomaly reason;
-	struct ttm_where where;
-	struct ttm_hook hook;
-
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
-		return;
-	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_cbs_remove(&hook, &where);
-	else if (reason == TTMEM_ANOMALY_BAD_DEVICE)
-		ttm_anomaly(&hook, reason, 0, TTMEM_FIGURE_CB, 0);
-	ttm_hook_leave(&hook);
+		remove_found(device, program, TTM_FIGURE_NONE, false,
+			ttm_program_remove);
 }
 
 void ttmem_cb_free_all(uint32_t device)
 {
 	if (!ttm_switch_is_off())
-		cb_free_all(device);
+		remove_found(device, 0, TTMEM_FIGURE_CB, false, ttm_cbs_remove);
 }

@@ -110,8 +110,9 @@ void ttm_remove_any(const struct ttm_hook *hook, const struct ttm_where *where,
 void ttm_program_remove(const struct ttm_hook *hook,
 	const struct ttm_where *where, uint64_t program);
 
-/* Frees all CBs on these devices: looks at every slot. */
-void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where);
+/* Frees all CBs on these devices: looks at every slot. `unused`: as the calls above. */
+void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where,
+	uint64_t unused);
 
 /*
  * Copies an object field by field, only where the call is: a struct that is copied

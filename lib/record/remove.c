@@ -290,13 +290,15 @@ static bool found_locate(struct ttm_process *process, struct ttm_found *found)
 	return false; /* freed meanwhile, or not inserted yet */
 }
 
-void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where)
+void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where,
+	uint64_t unused)
 {
 	struct ttm_process *process = hook->process;
 	uint64_t now = ttm_clock_now();
 	uint32_t extent, i, len;
 	struct ttm_found found;
 
+	(void)unused;
 	if (!ttm_blocks_or_loss(hook, where, TTMEM_FIGURE_CB, 0, 0))
 		return;
 	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++) {

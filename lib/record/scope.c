@@ -2,6 +2,7 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 #include "record/scope.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "record/index.h"
@@ -38,21 +39,18 @@ static void name_text_set(
 		ret_text->hash = ttm_hash(ret_text->words[i], ret_text->hash);
 }
 
-static struct ttm_name *name_at(struct ttm_process *process, uint32_t id)
-{
-	uint32_t ordinal = (id - 1) / TTM_NAMES_PER_EXTENT;
-	uint32_t at = (id - 1) % TTM_NAMES_PER_EXTENT;
-	struct ttm_name *names = ttm_extent_at(process,
-		&process->names[ordinal], TTM_EXTENT_NAMES, ordinal,
-		(at + 1) * sizeof(*names));
-
-	return names ? &names[at] : NULL;
-}
+static const struct ttm_items names = {
+	.type = TTM_EXTENT_NAMES,
+	.size = sizeof(struct ttm_name),
+	.max = TTM_NAMES_MAX,
+	.extents_off = offsetof(struct ttm_process, names),
+	.len_off = offsetof(struct ttm_header_live, names_len),
+};
 
 static bool name_is(
 	struct ttm_process *process, uint32_t id, const struct name_text *text)
 {
-	const struct ttm_name *name = name_at(process, id);
+	const struct ttm_name *name = ttm_item_at(process, &names, id - 1);
 	size_t i;
 
 	/* relaxed: the table's word has published the name */
@@ -64,28 +62,14 @@ static bool name_is(
 	return true;
 }
 
-static uint32_t name_id_take(struct ttm_process *process)
-{
-	uint64_t *len = &process->header->live.names_len;
-	uint64_t n;
-
-	do {
-		n = ttm_load(len); /* relaxed: the CAS decides */
-		/* Make the extent first, so that every number handed out has
-		 * a text. */
-		if (n >= TTM_NAMES_MAX || !name_at(process, (uint32_t)n + 1))
-			return 0;
-	} while (!ttm_cas(len, n, n + 1));
-	return (uint32_t)n + 1;
-}
-
 static uint32_t name_new(
 	struct ttm_process *process, const struct name_text *text)
 {
-	uint32_t id = name_id_take(process);
-	struct ttm_name *name = id ? name_at(process, id) : NULL;
+	struct ttm_name *name;
+	uint64_t number;
 	size_t i;
 
+	name = ttm_item_take(process, &names, &number);
 	if (!name)
 		return 0;
 	/* relaxed: before the length */
@@ -96,7 +80,7 @@ static uint32_t name_new(
 	 * the text is there */
 	ttm_store_release(&name->length, text->length);
 	TTM_TESTPOINT("name written");
-	return id;
+	return (uint32_t)number + 1;
 }
 
 static uint64_t *name_table_get(struct ttm_process *process)

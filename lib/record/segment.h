@@ -133,4 +133,55 @@ static inline void *ttm_extent_at(struct ttm_process *process,
 	return ttm_extent_make(process, extent, type, ordinal, (uint32_t)size);
 }
 
+/*
+ * Items of one size that a process takes in order: counter blocks, names, core sets.
+ * Item n is entry n % (items of an extent) of the extent with the ordinal n / (these).
+ */
+struct ttm_items {
+	enum ttm_extent_type type;
+	uint32_t size;
+	uint64_t max;
+	size_t extents_off; /* in struct ttm_process */
+	size_t len_off;     /* of their count in struct ttm_header_live */
+};
+
+/* Returns item `number`, whose memory it makes if needed; NULL if there is no room. */
+static TTM_INLINE void *ttm_item_at(struct ttm_process *process,
+	const struct ttm_items *items, uint64_t number)
+{
+	uint32_t per_extent = TTM_EXTENT_SIZE / items->size;
+	uint32_t ordinal = (uint32_t)number / per_extent;
+	uint32_t at = (uint32_t)number % per_extent * items->size;
+	struct ttm_extent *extents = (void *)((char *)process +
+		items->extents_off);
+	char *memory;
+
+	if (number >= items->max)
+		return NULL;
+	memory = ttm_extent_at(process, &extents[ordinal], items->type, ordinal,
+		at + items->size);
+	return memory ? memory + at : NULL;
+}
+
+static inline uint64_t *ttm_items_len(
+	struct ttm_process *process, const struct ttm_items *items)
+{
+	return (void *)((char *)&process->header->live + items->len_off);
+}
+
+/* Takes the next item, zeroed; returns NULL if there is no room. */
+static inline void *ttm_item_take(struct ttm_process *process,
+	const struct ttm_items *items, uint64_t *ret_number)
+{
+	uint64_t *len = ttm_items_len(process, items);
+	void *item;
+
+	/* Make the memory first, so that every number taken has an item. */
+	do {
+		*ret_number = ttm_load(len); /* relaxed: the CAS decides */
+		item = ttm_item_at(process, items, *ret_number);
+	} while (item && !ttm_cas(len, *ret_number, *ret_number + 1));
+	return item;
+}
+
 #endif
