@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "record/lane.h"
+#include "record/ring.h"
 #include "record/place.h"
 #include "record/segment.h"
 #include "record/start.h"
@@ -27,12 +27,12 @@ bool ttm_block_has_room(struct ttm_process *process)
 {
 	/* relaxed: another thread may take the block; then the caller asks
 	 * for the next one */
-	return ttm_item_at(process, &blocks,
-		ttm_load(&process->header->live.blocks_len));
+	return ttm_item_at(
+		process, &blocks, ttm_load(&process->header->live.blocks_len));
 }
 
 void *ttm_block_make(
-	struct ttm_process *process, uint32_t lane, unsigned device)
+	struct ttm_process *process, uint32_t ring, unsigned device)
 {
 	struct ttm_block_device *block;
 	uint64_t number;
@@ -42,25 +42,24 @@ void *ttm_block_make(
 		return NULL;
 	/* pairs(block): release, with the aggregator's read of blocks: the
 	 * rest of the block is zero or newer */
-	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(lane, device));
+	ttm_store_release(&block->owner, TTM_BLOCK_OWNER(ring, device));
 	TTM_TESTPOINT("block made");
 	return block;
 }
 
-TTM_COLD bool ttm_lane_blocks_make(
-	struct ttm_process *process, struct ttm_lane *lane, uint64_t members)
+TTM_COLD bool ttm_ring_blocks_make(struct ttm_ring *ring, uint64_t members)
 {
-	uint64_t missing = members & ~lane->blocks_made;
+	uint64_t missing = members & ~ring->blocks_made;
 	struct ttm_block_device *block;
 	unsigned entry;
 
 	while (missing) {
 		entry = ttm_mask_take(&missing);
-		block = ttm_block_make(process, lane->number, entry);
+		block = ttm_block_make(ring->process, ring->number, entry);
 		if (!block)
 			return false;
-		ttm_pointer_set_once((void **)&lane->blocks[entry], block);
-		lane->blocks_made |= 1ull << entry;
+		ttm_pointer_set_once((void **)&ring->blocks[entry], block);
+		ring->blocks_made |= 1ull << entry;
 	}
 	return true;
 }
@@ -81,7 +80,7 @@ void ttm_block_new_era(struct ttm_block_device *block, uint64_t era)
 		}
 		ttm_store(&counters->high, ttm_load(&counters->live_bytes));
 	}
-	/* pairs(era): release, with lane_add: the figures of this era are
+	/* pairs(era): release, with ring_add: the figures of this era are
 	 * stored */
 	ttm_store_release(&block->era, era);
 }
@@ -158,10 +157,10 @@ struct sums {
 };
 
 /*
- * relaxed except the era: exact at rest, otherwise one event per lane may be half
+ * relaxed except the era: exact at rest, otherwise one event per ring may be half
  * counted
  */
-static void lane_add(const struct ttm_block_device *block, unsigned figure,
+static void ring_add(const struct ttm_block_device *block, unsigned figure,
 	uint64_t era, struct sums *sums)
 {
 	const struct ttm_counters *counters = &block->figures[figure];
@@ -189,24 +188,24 @@ static void figure_get(struct ttm_process *process, unsigned entry,
 	unsigned figure, struct ttmem_usage_figure *ret_usage)
 {
 	const struct ttm_device *device = &process->devices[entry];
-	uint64_t era = ttm_load(&device->era), lanes, i;
+	uint64_t era = ttm_load(&device->era), rings, i;
 	const struct ttm_block_device *block;
 	struct sums sums = { 0, 0, 0 };
 	int64_t folded, peak;
 
-	/* pairs(total): acquire, with ttm_fold: read before the lanes,
+	/* pairs(total): acquire, with ttm_fold: read before the rings,
 	 * because what they fold later would count twice */
 	folded = ttm_tagged_bytes(
 		ttm_load_acquire(&device->totals[figure].folded),
 		(uint16_t)TTM_ERA_EPOCH(era));
 	peak = ttm_tagged_bytes(ttm_load(&device->totals[figure].peak),
 		(uint16_t)TTM_ERA_PEAK(era));
-	lanes = ttm_load(&process->header->live.lanes_len);
-	for (i = 0; i < lanes && i < TTM_LANES_MAX; i++) {
+	rings = ttm_load(&process->header->live.lanes_len);
+	for (i = 0; i < rings && i < TTM_LANES_MAX; i++) {
 		block = ttm_pointer_load(
-			(void **)&process->lanes[i].blocks[entry]);
+			(void **)&process->rings[i].blocks[entry]);
 		if (block)
-			lane_add(block, figure, era, &sums);
+			ring_add(block, figure, era, &sums);
 	}
 	if (folded + sums.unfolded_high > peak)
 		peak = folded + sums.unfolded_high;
@@ -272,7 +271,7 @@ static void peak_reset(struct ttm_device *device)
 {
 	uint64_t era;
 
-	/* relaxed: lanes notice with their next event, readers at once */
+	/* relaxed: rings notice with their next event, readers at once */
 	do
 		era = ttm_load(&device->era);
 	while (!ttm_cas(&device->era, era,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Counters of a lane, and peaks of a device.
+ * Counters of a ring, and peaks of a device.
  *
- * A lane keeps its live bytes and folds them into the device's total once they have
+ * A ring keeps its live bytes and folds them into the device's total once they have
  * moved by ttm_fold_bytes, so that threads share no cache line for every object: 16 MiB
  * of DRAM (0.1 % of a device), 64 KiB of L1, 4 KiB of L1_SMALL, whose region is small.
- * Each lane keeps its highest value since the last fold: a fold proposes that value as
+ * Each ring keeps its highest value since the last fold: a fold proposes that value as
  * part of a peak, and a reader adds it.
  *
  * The live part belongs to an era of the device. Closing the device starts a new epoch
- * at 0; resetting peaks starts a new peak generation at the live bytes. A lane notices
+ * at 0; resetting peaks starts a new peak generation at the live bytes. A ring notices
  * this with its next event; until then the era of its block shows that the block is
  * old.
  */
@@ -125,7 +125,7 @@ static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
 	return (int64_t)(word << 16) >> 16;
 }
 
-/* Saves the peaks that the lanes know of; called before the device's epoch ends. */
+/* Saves the peaks that the rings know of; called before the device's epoch ends. */
 void ttm_peaks_keep(struct ttm_process *process, unsigned entry);
 
 #endif

@@ -11,21 +11,10 @@
 #include <string.h>
 
 #include "record/counters.h"
-#include "record/lane.h"
-#include "record/note.h"
+#include "record/ring.h"
 #include "record/place.h"
-#include "record/seat.h"
 #include "record/segment.h"
 #include "record/start.h"
-
-static void devices_len_raise(struct ttm_process *process, unsigned len)
-{
-	uint64_t *word = &process->header->live.devices_len;
-	uint64_t seen;
-
-	while ((seen = ttm_load(word)) < len) /* relaxed: the CAS decides */
-		ttm_cas(word, seen, len);
-}
 
 static bool head_is_current(uint64_t head, uint32_t logical)
 {
@@ -57,7 +46,7 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 		if (head == 0 && !make)
 			return false;
 		if (head == 0)
-			devices_len_raise(process, i + 1);
+			ttm_raise(&process->header->live.devices_len, i + 1);
 		if (head == 0 &&
 			ttm_cas(&process->devices[i].head, 0,
 				TTM_DEVICE_HEAD(logical,
@@ -90,16 +79,16 @@ static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 	uint32_t members[TTM_DEVICES_MAX], members_len = 0, bad = 0;
 	uint32_t handle = UINT32_MAX;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	uint64_t mask = 0;
 	size_t i;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return UINT32_MAX;
 	for (i = 0; devices && i < devices_len; i++) {
 		bad = devices[i];
 		if ((devices[i] & TTM_MESH_BIT) ||
-			!ttm_where_get(hook.process, devices[i], true, &where,
+			!ttm_where_get(ring->process, devices[i], true, &where,
 				&reason))
 			break;
 		if (!(mask & where.members))
@@ -109,21 +98,21 @@ static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 	if (mask && i == devices_len)
 		handle = ttm_mesh_make(members, members_len);
 	if (handle == UINT32_MAX)
-		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE, bad, 0);
-	ttm_hook_leave(&hook);
+		ttm_device_missing(ring, reason, TTM_FIGURE_NONE, bad, 0);
+	ttm_hook_leave(ring);
 	return handle;
 }
 
 static TTM_SLOW void mesh_close(uint32_t mesh)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (!ttm_mesh_end(hook.process, mesh))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+	if (!ttm_mesh_end(ring->process, mesh))
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
 			mesh);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 /* -- open and close ---------------------------------------------------------------- */
@@ -306,7 +295,7 @@ static uint32_t place_close(struct ttm_process *process, unsigned place)
 }
 
 /* Closes these devices: their live objects become orphaned there. */
-static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
+static void epochs_end(struct ttm_ring *ring, const struct ttm_where *where)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_CLOSE,
@@ -320,26 +309,26 @@ static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
 
 	for (; members; ttm_mask_take(&members))
 		ttm_peaks_keep(
-			hook->process, (unsigned)__builtin_ctzll(members));
-	ttm_lane_begin(hook->lane);
-	note.w4 = place_close(hook->process, where->place);
+			ring->process, (unsigned)__builtin_ctzll(members));
+	ttm_ring_begin(ring);
+	note.w4 = place_close(ring->process, where->place);
 	for (members = where->members; members;) {
 		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
+		device = &ring->process->devices[entry];
 		ttm_store(&device->closed, now); /* relaxed: display */
 		head_change(device, 0, TTM_DEVICE_OPEN);
 		note.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head));
 	}
-	ttm_note_commit(hook, &note);
+	ttm_note_commit(ring, &note);
 }
 
-static void entry_close(struct ttm_hook *hook, unsigned entry)
+static void entry_close(struct ttm_ring *ring, unsigned entry)
 {
 	struct ttm_where where = {
-		ttm_place_of(hook->process, 1ull << entry, false), 1ull << entry
+		ttm_place_of(ring->process, 1ull << entry, false), 1ull << entry
 	};
 
-	epochs_end(hook, &where);
+	epochs_end(ring, &where);
 }
 
 /* Finds an entry that this logical id had before with this chip. */
@@ -363,50 +352,50 @@ static bool entry_of_old(struct ttm_process *process, uint32_t logical,
 	return false;
 }
 
-static bool entry_change(struct ttm_hook *hook, uint32_t logical,
+static bool entry_change(struct ttm_ring *ring, uint32_t logical,
 	const struct ttm_device_facts *facts, unsigned *entry)
 {
-	struct ttm_device *old = &hook->process->devices[*entry];
+	struct ttm_device *old = &ring->process->devices[*entry];
 	unsigned other;
 
-	if (!entry_of_old(hook->process, logical, facts, &other) &&
-		!entry_get(hook->process, logical, true, true, &other))
+	if (!entry_of_old(ring->process, logical, facts, &other) &&
+		!entry_get(ring->process, logical, true, true, &other))
 		return false;
 	if (ttm_load(&old->head) & TTM_DEVICE_OPEN) /* relaxed: see above */
-		ttm_anomaly(hook, TTMEM_ANOMALY_DEVICE_CHANGED,
-			ttm_place_of(hook->process, 1ull << *entry, false),
+		ttm_anomaly(ring, TTMEM_ANOMALY_DEVICE_CHANGED,
+			ttm_place_of(ring->process, 1ull << *entry, false),
 			TTM_FIGURE_NONE, logical);
-	head_change(&hook->process->devices[other], TTM_DEVICE_CURRENT, 0);
+	head_change(&ring->process->devices[other], TTM_DEVICE_CURRENT, 0);
 	head_change(old, 0, TTM_DEVICE_CURRENT);
 	/* relaxed: see ttm_where_known */
 	if (logical < TTM_DEVICES_MAX)
-		ttm_store32(&hook->process->device_places[logical],
-			ttm_place_of(hook->process, 1ull << other, false));
-	ttm_meshes_forget(hook->process);
+		ttm_store32(&ring->process->device_places[logical],
+			ttm_place_of(ring->process, 1ull << other, false));
+	ttm_meshes_forget(ring->process);
 	/* Close the old entry even if it was closed: objects may have come
 	 * since. */
-	entry_close(hook, *entry);
+	entry_close(ring, *entry);
 	*entry = other;
 	return true;
 }
 
-static void entry_open(struct ttm_hook *hook, unsigned entry,
+static void entry_open(struct ttm_ring *ring, unsigned entry,
 	const struct ttm_device_facts *facts)
 {
-	struct ttm_device *device = &hook->process->devices[entry];
+	struct ttm_device *device = &ring->process->devices[entry];
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_OPEN,
-		.place = ttm_place_of(hook->process, 1ull << entry, false),
+		.place = ttm_place_of(ring->process, 1ull << entry, false),
 		.figure = TTM_FIGURE_NONE,
 		.slot = TTM_SLOT_NONE,
 		.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head)),
 	};
 
-	ttm_lane_begin(hook->lane);
+	ttm_ring_begin(ring);
 	facts_write(device, facts);
 	ttm_store(&device->opened, ttm_clock_now()); /* relaxed: display */
 	head_change(device, TTM_DEVICE_OPEN, 0);
-	ttm_note_commit(hook, &note);
+	ttm_note_commit(ring, &note);
 }
 
 static bool info_is_good(const struct ttmem_device_info *info)
@@ -419,55 +408,54 @@ static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_DEVICE;
 	struct ttm_device_facts facts;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	unsigned entry = 0;
 	bool good = false;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return;
 	if (info_is_good(info)) {
 		reason = TTMEM_ANOMALY_TOO_MANY_DEVICES;
 		good = ttm_device_entry(
-			hook.process, info->device, true, &entry);
+			ring->process, info->device, true, &entry);
 	}
 	if (good) {
 		facts_from(info, &facts);
 		if (is_another_chip(
-			    &hook.process->devices[entry].facts, &facts))
-			good = entry_change(
-				&hook, info->device, &facts, &entry);
+			    &ring->process->devices[entry].facts, &facts))
+			good = entry_change(ring, info->device, &facts, &entry);
 	}
 	if (good)
-		entry_open(&hook, entry, &facts);
+		entry_open(ring, entry, &facts);
 	else
-		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE,
+		ttm_device_missing(ring, reason, TTM_FIGURE_NONE,
 			info ? info->device : 0, 0);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 /* Closes each device by itself, because the table of places is full. */
-static void members_close(struct ttm_hook *hook, uint64_t members)
+static void members_close(struct ttm_ring *ring, uint64_t members)
 {
 	while (members)
-		entry_close(hook, ttm_mask_take(&members));
+		entry_close(ring, ttm_mask_take(&members));
 }
 
 static TTM_SLOW void device_close(uint32_t device)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (!ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+	if (!ttm_where_get(ring->process, device, false, &where, &reason))
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
 			device);
 	else if (where.place)
-		epochs_end(&hook, &where);
+		epochs_end(ring, &where);
 	else
-		members_close(&hook, where.members);
-	ttm_hook_leave(&hook);
+		members_close(ring, where.members);
+	ttm_hook_leave(ring);
 }
 
 void ttmem_device_open(const struct ttmem_device_info *info)

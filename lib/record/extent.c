@@ -284,12 +284,8 @@ void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
 void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal)
 {
-	uint64_t *high = &process->header->live.extents_high;
-	uint64_t seen;
-
-	/* relaxed: an upper bound, raised before the word below is stored */
-	while ((seen = ttm_load(high)) < index + 1)
-		ttm_cas(high, seen, index + 1);
+	/* An upper bound, raised before the word below is stored. */
+	ttm_raise(&process->header->live.extents_high, index + 1);
 	/* pairs(extent): release, with the aggregator's directory read: the
 	 * extent is allocated and zero */
 	ttm_store32_release(

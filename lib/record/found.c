@@ -2,7 +2,7 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 #include "record/found.h"
 
-#include "record/note.h"
+#include "record/ring.h"
 
 /* -- search ------------------------------------------------------------------------- */
 
@@ -143,17 +143,17 @@ bool ttm_found_free(struct ttm_process *process, struct ttm_found *found)
 	return true;
 }
 
-void ttm_found_count(const struct ttm_hook *hook, const struct ttm_found *found,
+void ttm_found_count(struct ttm_ring *ring, const struct ttm_found *found,
 	uint64_t members, unsigned flags)
 {
 	unsigned figure = TTM_W1_FIGURE(found->words.w[1]);
-	uint32_t allocated = ttm_words_allocated(hook->process, &found->words);
+	uint32_t allocated = ttm_words_allocated(ring->process, &found->words);
 
-	if (members_orphaned(hook->process, members, allocated))
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_LATE_FREE);
+	if (members_orphaned(ring->process, members, allocated))
+		ttm_anomaly_count(ring, TTMEM_ANOMALY_LATE_FREE);
 	if (flags & TTM_FLAG_REPLACED && figure < TTMEM_FIGURE_CB)
-		ttm_anomaly_count(hook, TTMEM_ANOMALY_ALLOC_LIVE);
-	members_free(hook, members, figure, allocated,
+		ttm_anomaly_count(ring, TTMEM_ANOMALY_ALLOC_LIVE);
+	members_free(ring, members, figure, allocated,
 		ttm_words_bytes(&found->words));
 }
 
@@ -165,26 +165,24 @@ void ttm_free_write(struct ttm_words *record, unsigned flags, uint64_t now,
 		words);
 }
 
-void ttm_found_recycle(
-	const struct ttm_hook *hook, const struct ttm_found *found)
+void ttm_found_recycle(struct ttm_ring *ring, const struct ttm_found *found)
 {
-	ttm_supply_put(hook->process, hook->lane, found->slot,
-		ttm_slot_at(hook->process, found->slot));
+	ttm_supply_put(
+		ring, found->slot, ttm_slot_at(ring->process, found->slot));
 }
 
-void ttm_found_commit(const struct ttm_hook *hook,
-	const struct ttm_found *found, unsigned flags, uint64_t now)
+void ttm_found_commit(struct ttm_ring *ring, const struct ttm_found *found,
+	unsigned flags, uint64_t now)
 {
-	ttm_free_write(
-		ttm_lane_record(hook->lane, 0), flags, now, &found->words);
-	ttm_lane_end(hook->lane, 1);
-	ttm_found_recycle(hook, found);
+	ttm_free_write(ttm_ring_record(ring, 0), flags, now, &found->words);
+	ttm_ring_end(ring, 1);
+	ttm_found_recycle(ring, found);
 }
 
-bool ttm_found_leave(const struct ttm_hook *hook, struct ttm_found *found,
+bool ttm_found_leave(struct ttm_ring *ring, struct ttm_found *found,
 	uint64_t members, unsigned flags, uint64_t now, uint64_t *ret_left)
 {
-	struct ttm_process *process = hook->process;
+	struct ttm_process *process = ring->process;
 	struct ttm_words *shared = ttm_slot_at(process, found->slot);
 	uint64_t has, shrunk;
 	unsigned place;
@@ -192,14 +190,13 @@ bool ttm_found_leave(const struct ttm_hook *hook, struct ttm_found *found,
 	for (;;) {
 		has = ttm_found_members(process, found);
 		*ret_left = has & members;
-		if (!*ret_left ||
-			!ttm_lane_blocks(process, hook->lane, *ret_left))
+		if (!*ret_left || !ttm_ring_blocks(ring, *ret_left))
 			return false;
 		shrunk = 0;
 		if (*ret_left != has) {
 			place = ttm_place_of(process, has & ~members, true);
 			if (!place) {
-				ttm_loss(hook, TTMEM_LOSS_NO_PLACE,
+				ttm_loss(ring, TTMEM_LOSS_NO_PLACE,
 					TTM_W0_PLACE(found->words.w[0]),
 					TTM_W1_FIGURE(found->words.w[1]),
 					found->words.w[2],
@@ -218,35 +215,34 @@ bool ttm_found_leave(const struct ttm_hook *hook, struct ttm_found *found,
 	TTM_TESTPOINT("slot freed");
 	if (!shrunk)
 		ttm_index_clear(found->entry_at);
-	ttm_found_count(hook, found, *ret_left, flags);
+	ttm_found_count(ring, found, *ret_left, flags);
 	if (!shrunk) {
-		ttm_found_commit(hook, found, flags, now);
+		ttm_found_commit(ring, found, flags, now);
 		return true;
 	}
-	ttm_record_write(ttm_lane_record(hook->lane, 0), shrunk,
+	ttm_record_write(ttm_ring_record(ring, 0), shrunk,
 		TTM_W1_AS_RECORD(found->words.w[1], 0, TTM_RECORD_SHRINK),
 		found->words.w[3], &found->words);
-	ttm_lane_end(hook->lane, 1);
+	ttm_ring_end(ring, 1);
 	return true;
 }
 
-void ttm_found_end(const struct ttm_hook *hook, struct ttm_found *found,
+void ttm_found_end(struct ttm_ring *ring, struct ttm_found *found,
 	unsigned flags, uint64_t now)
 {
 	uint64_t left;
 
-	ttm_lane_begin(hook->lane);
-	if (!ttm_found_leave(hook, found, UINT64_MAX, flags, now, &left))
-		ttm_noop_commit(hook);
+	ttm_ring_begin(ring);
+	if (!ttm_found_leave(ring, found, UINT64_MAX, flags, now, &left))
+		ttm_noop_commit(ring);
 }
 
-bool ttm_blocks_or_loss(const struct ttm_hook *hook,
-	const struct ttm_where *where, unsigned figure, uint64_t id,
-	uint64_t bytes)
+bool ttm_blocks_or_loss(struct ttm_ring *ring, const struct ttm_where *where,
+	unsigned figure, uint64_t id, uint64_t bytes)
 {
-	if (ttm_lane_blocks(hook->process, hook->lane, where->members))
+	if (ttm_ring_blocks(ring, where->members))
 		return true;
-	ttm_loss(hook, TTMEM_LOSS_NO_SLOT, where->place, figure, id, bytes);
+	ttm_loss(ring, TTMEM_LOSS_NO_SLOT, where->place, figure, id, bytes);
 	return false;
 }
 

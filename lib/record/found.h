@@ -64,37 +64,35 @@ bool ttm_found_renew(struct ttm_process *process, struct ttm_found *found);
 /* Frees an object as seen_free() does, whatever devices it is still on. */
 bool ttm_found_free(struct ttm_process *process, struct ttm_found *found);
 
-void ttm_found_count(const struct ttm_hook *hook, const struct ttm_found *found,
+void ttm_found_count(struct ttm_ring *ring, const struct ttm_found *found,
 	uint64_t members, unsigned flags);
 
 void ttm_free_write(struct ttm_words *record, unsigned flags, uint64_t now,
 	const struct ttm_words *words);
 
-void ttm_found_recycle(
-	const struct ttm_hook *hook, const struct ttm_found *found);
+void ttm_found_recycle(struct ttm_ring *ring, const struct ttm_found *found);
 
 /*
  * Writes the record of a free that was won and counted; then the slot may be used
  * again.
  */
-void ttm_found_commit(const struct ttm_hook *hook,
-	const struct ttm_found *found, unsigned flags, uint64_t now);
+void ttm_found_commit(struct ttm_ring *ring, const struct ttm_found *found,
+	unsigned flags, uint64_t now);
 
 /*
  * Removes the object from these devices: it ends, or stays on the others. In an
  * operation that has begun. Returns false if another thread was faster; nothing has
  * happened then. *ret_left: the devices that the object left.
  */
-bool ttm_found_leave(const struct ttm_hook *hook, struct ttm_found *found,
+bool ttm_found_leave(struct ttm_ring *ring, struct ttm_found *found,
 	uint64_t members, unsigned flags, uint64_t now, uint64_t *ret_left);
 
 /* Ends the whole object in an operation of its own; another thread may be faster. */
-void ttm_found_end(const struct ttm_hook *hook, struct ttm_found *found,
+void ttm_found_end(struct ttm_ring *ring, struct ttm_found *found,
 	unsigned flags, uint64_t now);
 
-bool ttm_blocks_or_loss(const struct ttm_hook *hook,
-	const struct ttm_where *where, unsigned figure, uint64_t id,
-	uint64_t bytes);
+bool ttm_blocks_or_loss(struct ttm_ring *ring, const struct ttm_where *where,
+	unsigned figure, uint64_t id, uint64_t bytes);
 
 bool ttm_words_are_same_kernel(
 	const struct ttm_words *one, const struct ttm_words *other);

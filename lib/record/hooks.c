@@ -6,9 +6,8 @@
  * and a jump.
  */
 #include "record/core_set.h"
-#include "record/note.h"
+#include "record/ring.h"
 #include "record/object.h"
-#include "record/seat.h"
 #include "record/start.h"
 
 #define BUFFER_FLAGS                                                           \
@@ -23,72 +22,69 @@ static bool kind_is_good(uint32_t kind)
 static TTM_COLD void reject(enum ttmem_anomaly reason, enum ttm_entry entry,
 	unsigned figure, uint64_t id)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(entry, 0);
 
-	if (!ttm_hook_enter(&hook, entry, 0))
+	if (!ring)
 		return;
-	ttm_anomaly(&hook, reason, 0, figure, id);
-	ttm_hook_leave(&hook);
+	ttm_anomaly(ring, reason, 0, figure, id);
+	ttm_hook_leave(ring);
 }
 
 /* Inserts on a device or mesh that is used for the first time, or does not exist. */
 static TTM_SLOW void insert_first(
-	struct ttm_seat *seat, uint32_t device, struct ttm_object object)
+	struct ttm_ring *ring, uint32_t device, struct ttm_object object)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
 
-	if (!ttm_where_get(hook.process, device, true, &where, &reason))
+	if (!ttm_where_get(ring->process, device, true, &where, &reason))
 		ttm_device_missing(
-			&hook, reason, object.figure, object.id, object.bytes);
+			ring, reason, object.figure, object.id, object.bytes);
 	else if (object.figure < TTMEM_FIGURE_KERNEL)
-		ttm_insert_slow(seat, where, object);
+		ttm_insert_slow(ring, where, object);
 	else
-		ttm_kernel_load_slow(seat, where, object);
+		ttm_kernel_load_slow(ring, where, object);
 }
 
-static TTM_SLOW void remove_first(struct ttm_seat *seat, uint32_t device,
+static TTM_SLOW void remove_first(struct ttm_ring *ring, uint32_t device,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
 
-	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_remove_slow(seat, where, figure, program, id);
+	if (ttm_where_get(ring->process, device, false, &where, &reason))
+		ttm_remove_slow(ring, where, figure, program, id);
 	else
-		ttm_anomaly(&hook, reason, 0, figure, id);
+		ttm_anomaly(ring, reason, 0, figure, id);
 }
 
 static TTM_INLINE void insert(uint32_t device, const struct ttm_object *object)
 {
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, object->bytes);
 
-	if (TTM_UNLIKELY(
-		    !ttm_hook_enter(&hook, TTM_ENTRY_STARTS, object->bytes)))
+	if (!ring)
 		return;
-	if (TTM_LIKELY(ttm_where_known(hook.process, device, &where)))
-		ttm_object_insert(&hook, &where, object);
+	if (TTM_LIKELY(ttm_where_known(ring->process, device, &where)))
+		ttm_object_insert(ring, &where, object);
 	else
-		insert_first(hook.seat, device, object_copy(object));
-	ttm_hook_leave(&hook);
+		insert_first(ring, device, object_copy(object));
+	ttm_hook_leave(ring);
 }
 
 static TTM_INLINE void object_remove(
 	uint32_t device, unsigned figure, uint64_t program, uint64_t id)
 {
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (TTM_UNLIKELY(!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0)))
+	if (!ring)
 		return;
-	if (TTM_LIKELY(ttm_where_known(hook.process, device, &where)))
-		ttm_object_remove(&hook, &where, figure, program, id);
+	if (TTM_LIKELY(ttm_where_known(ring->process, device, &where)))
+		ttm_object_remove(ring, &where, figure, program, id);
 	else
-		remove_first(hook.seat, device, figure, program, id);
-	ttm_hook_leave(&hook);
+		remove_first(ring, device, figure, program, id);
+	ttm_hook_leave(ring);
 }
 
 /* -- buffers ------------------------------------------------------------------------ */
@@ -206,27 +202,26 @@ void ttmem_free(uint32_t device, enum ttmem_kind kind, uint64_t id)
  */
 static TTM_SLOW void remove_found(uint32_t device, uint64_t id, unsigned figure,
 	bool named,
-	void (*remove)(const struct ttm_hook *hook,
-		const struct ttm_where *where, uint64_t id))
+	void (*remove)(struct ttm_ring *ring, const struct ttm_where *where,
+		uint64_t id))
 {
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (ttm_where_get(hook.process, device, false, &where, &reason))
-		remove(&hook, &where, id);
+	if (ttm_where_get(ring->process, device, false, &where, &reason))
+		remove(ring, &where, id);
 	else if (named || reason == TTMEM_ANOMALY_BAD_DEVICE)
-		ttm_anomaly(&hook, reason, 0, figure, id);
-	ttm_hook_leave(&hook);
+		ttm_anomaly(ring, reason, 0, figure, id);
+	ttm_hook_leave(ring);
 }
 
 void ttmem_free_any(uint32_t device, uint64_t id)
 {
 	if (!ttm_switch_is_off())
-		remove_found(
-			device, id, TTM_FIGURE_NONE, true, ttm_remove_any);
+		remove_found(device, id, TTM_FIGURE_NONE, true, ttm_remove_any);
 }
 
 /* -- circular buffers and kernels ------------------------------------------------- */

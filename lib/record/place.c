@@ -22,15 +22,6 @@ static void *mesh_chunks[TTM_MESHES_MAX / MESHES_PER_CHUNK];
 
 /* -- places ---------------------------------------------------------------------- */
 
-static void places_len_raise(struct ttm_process *process, uint64_t len)
-{
-	uint64_t *word = &process->header->live.places_len;
-	uint64_t seen;
-
-	while ((seen = ttm_load(word)) < len) /* relaxed: the CAS decides */
-		ttm_cas(word, seen, len);
-}
-
 static void place_set(
 	struct ttm_process *process, unsigned place, uint64_t members)
 {
@@ -59,7 +50,7 @@ unsigned ttm_place_of(
 			return 0;
 		seen = ttm_load(&words[place]); /* relaxed: stored once */
 		if (seen == 0) {
-			places_len_raise(process, place + 1);
+			ttm_raise(&process->header->live.places_len, place + 1);
 			/* pairs(place): full, with the aggregator's read of
 			 * places: a slot that names the place comes later */
 			if (ttm_cas(&words[place], 0, members))

@@ -5,7 +5,7 @@
  *
  *   ttm_root --> ttm_process --> segment (shared)   header, directory, extents
  *                     |     `--> index, supply       private, lock-free
- *   thread-local -----+--> ttm_seat --> ttm_lane
+ *   thread-local -----+--> ttm_ring               private; the records are shared
  *
  * The root is in memory that fork wipes: in a child everything reads as "not started",
  * whatever call forked. All other memory is reachable only through the root, and the
@@ -69,28 +69,6 @@ struct ttm_extent {
 };
 
 /*
- * A ring with what its writer keeps, used only by the thread that sits on the lane's
- * seat. Aligned to two cache lines, because processors fetch lines in pairs.
- */
-struct ttm_lane {
-	_Alignas(128) struct ttm_lane_control *control;
-	struct ttm_words *records; /* the ring */
-	uint64_t tail;             /* copy of control->tail */
-	uint64_t
-		limit; /* records from here on have no memory yet; or all ones */
-	uint64_t blocks_made; /* devices with a counter block */
-	uint32_t number;
-	uint32_t cache_len;
-	bool kernels_are_new;                      /* the last kernel was new */
-	uint32_t cache[TTM_CACHE_LEN];             /* free slots ... */
-	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
-	struct ttm_block_lane *own_block;
-	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
-	struct ttm_extent extent; /* of the ring */
-	struct ttm_process *process;
-};
-
-/*
  * A scope, in whole words: a part of a word that is kept on the stack, and then loaded
  * as a whole word, would wait for the store.
  */
@@ -100,16 +78,30 @@ struct ttm_scope {
 };
 
 /*
- * A thread's seat. `owner` has the tid, or 0 when vacant, see seat.c. The rest belongs
- * to the owner and passes to the next one, lanes included.
+ * A ring with what the thread that owns it keeps. `owner` has the tid, or 0 when vacant,
+ * see ring.c. The rest belongs to the owner and passes to the next one. Aligned to two
+ * cache lines, because processors fetch lines in pairs.
  */
-struct ttm_seat {
+struct ttm_ring {
 	_Alignas(128) uint64_t owner;
-	struct ttm_process *process; /* set before a thread sits down */
+	struct ttm_process *process; /* set before a thread owns the ring */
 	uint32_t inside;             /* 1 while its thread is inside a hook */
 	uint32_t scopes_len;         /* may be more than are kept */
-	struct ttm_lane *lane;       /* NULL before the first event */
+	struct ttm_words *records;   /* NULL before the first event */
+	struct ttm_lane_control *control;
+	uint64_t tail; /* copy of control->tail */
+	/* Records from here on have no memory yet; or all ones. */
+	uint64_t limit;
+	uint64_t blocks_made; /* devices with a counter block */
+	uint32_t number;
+	uint32_t cache_len;
+	bool kernels_are_new; /* the last kernel was new */
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
+	uint32_t cache[TTM_CACHE_LEN];               /* free slots ... */
+	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
+	struct ttm_block_lane *own_block;
+	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
+	struct ttm_extent extent;
 };
 
 #define TTM_BUCKET_LEN 7u
@@ -197,34 +189,15 @@ struct ttm_process {
 	void *name_table; /* uint64_t */
 
 	/* threads */
-	uint64_t seats_len; /* seats from here on were never taken */
-	uint64_t seats_reap_at;
+	uint64_t rings_len;          /* rings from here on were never owned */
 	uint64_t reaping_blocked_ns; /* not again before */
-	struct ttm_seat seats[TTM_LANES_MAX];
-	struct ttm_lane lanes[TTM_LANES_MAX];
+	struct ttm_ring rings[TTM_LANES_MAX];
 };
 
 struct ttm_root {
 	void *process;  /* struct ttm_process, NULL: not started */
 	uint32_t owner; /* pid of whose memory this is; 0: not known yet */
 };
-
-/* A hook that is running: filled by ttm_hook_enter(). */
-struct ttm_hook {
-	struct ttm_process *process;
-	struct ttm_seat *seat;
-	struct ttm_lane *lane;
-};
-
-/* Returns the hook that the seat's thread is in: rare calls get only the seat. */
-static inline struct ttm_hook ttm_hook_of(struct ttm_seat *seat)
-{
-	return (struct ttm_hook){
-		.process = seat->process,
-		.seat = seat,
-		.lane = seat->lane,
-	};
-}
 
 /* Returns zeroed memory, or NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);
@@ -246,6 +219,15 @@ void ttm_release(const struct ttm_hold *hold);
 
 extern void *ttm_root_place /* struct ttm_root */
 	__attribute__((visibility("hidden")));
+
+/* Raises a word that only grows. */
+static inline void ttm_raise(uint64_t *word, uint64_t value)
+{
+	uint64_t seen;
+
+	while ((seen = ttm_load(word)) < value) /* relaxed: the CAS decides */
+		ttm_cas(word, seen, value);
+}
 
 /* Returns the running process, or NULL. */
 static inline struct ttm_process *ttm_process_now(void)

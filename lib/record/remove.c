@@ -2,7 +2,7 @@
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* Frees that the usual path in object.h does not cover: other places, parts, programs. */
 #include "record/found.h"
-#include "record/note.h"
+#include "record/ring.h"
 #include "record/segment.h"
 
 /* -- free -------------------------------------------------------------------------------- */
@@ -12,20 +12,20 @@
  * key: the part that is not orphaned, or all of it (`late`). Returns the devices that
  * it left, or 0 if there is no such object.
  */
-static uint64_t key_leave(const struct ttm_hook *hook,
-	const struct ttm_key *key, uint64_t members, bool late, uint64_t now)
+static uint64_t key_leave(struct ttm_ring *ring, const struct ttm_key *key,
+	uint64_t members, bool late, uint64_t now)
 {
 	struct ttm_found found;
 	uint64_t part, left;
 
-	while (ttm_key_find(hook->process, key, members, &found)) {
+	while (ttm_key_find(ring->process, key, members, &found)) {
 		part = members;
 		if (!late)
-			part &= ttm_found_current(hook->process, &found);
+			part &= ttm_found_current(ring->process, &found);
 		if (!part)
 			return 0;
-		ttm_lane_begin(hook->lane);
-		if (ttm_found_leave(hook, &found, part, 0, now, &left))
+		ttm_ring_begin(ring);
+		if (ttm_found_leave(ring, &found, part, 0, now, &left))
 			return left;
 	}
 	return 0;
@@ -35,7 +35,7 @@ static uint64_t key_leave(const struct ttm_hook *hook,
  * Frees the object on all places, the caller's first; `key` has no place yet. Returns
  * the devices without an object.
  */
-static uint64_t key_leave_places(const struct ttm_hook *hook,
+static uint64_t key_leave_places(struct ttm_ring *ring,
 	const struct ttm_where *where, const struct ttm_key *key, bool late,
 	uint64_t now)
 {
@@ -46,12 +46,12 @@ static uint64_t key_leave_places(const struct ttm_hook *hook,
 
 	ttm_overlap_start(&overlap, members, place);
 	if (!place)
-		place = ttm_overlap_next(hook->process, &overlap);
+		place = ttm_overlap_next(ring->process, &overlap);
 	for (; members && place;
-		place = ttm_overlap_next(hook->process, &overlap)) {
+		place = ttm_overlap_next(ring->process, &overlap)) {
 		on_place = *key;
 		ttm_key_on(&on_place, place);
-		members &= ~key_leave(hook, &on_place, members, late, now);
+		members &= ~key_leave(ring, &on_place, members, late, now);
 	}
 	return members;
 }
@@ -60,30 +60,27 @@ static uint64_t key_leave_places(const struct ttm_hook *hook,
  * Frees the objects with the key on these devices; an orphan only on devices without
  * another object. Returns the devices that have no such object.
  */
-static uint64_t key_remove(const struct ttm_hook *hook,
-	const struct ttm_where *where, unsigned figure, uint64_t program,
-	uint64_t id)
+static uint64_t key_remove(struct ttm_ring *ring, const struct ttm_where *where,
+	unsigned figure, uint64_t program, uint64_t id)
 {
 	uint64_t now = ttm_clock_now();
 	struct ttm_where rest = *where;
 	struct ttm_key key;
 
 	ttm_key_begin(&key, figure, program, id);
-	rest.members = key_leave_places(hook, &rest, &key, false, now);
+	rest.members = key_leave_places(ring, &rest, &key, false, now);
 	/* Another thread may have closed a device meanwhile. */
-	if (rest.members && ttm_closes(hook->process))
-		rest.members = key_leave_places(hook, &rest, &key, true, now);
+	if (rest.members && ttm_closes(ring->process))
+		rest.members = key_leave_places(ring, &rest, &key, true, now);
 	return rest.members;
 }
 
-TTM_COLD void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
+TTM_COLD void ttm_remove_slow(struct ttm_ring *ring, struct ttm_where where,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
-
-	if (ttm_blocks_or_loss(&hook, &where, figure, id, 0) &&
-		key_remove(&hook, &where, figure, program, id))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_FREE_UNKNOWN, where.place,
+	if (ttm_blocks_or_loss(ring, &where, figure, id, 0) &&
+		key_remove(ring, &where, figure, program, id))
+		ttm_anomaly(ring, TTMEM_ANOMALY_FREE_UNKNOWN, where.place,
 			figure, id);
 }
 
@@ -118,22 +115,22 @@ static unsigned buffer_kind(
 }
 
 void ttm_remove_any(
-	const struct ttm_hook *hook, const struct ttm_where *where, uint64_t id)
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t id)
 {
 	struct ttm_where rest = *where;
 	uint64_t members;
 	unsigned kind;
 
-	if (!ttm_blocks_or_loss(hook, where, TTM_FIGURE_NONE, id, 0))
+	if (!ttm_blocks_or_loss(ring, where, TTM_FIGURE_NONE, id, 0))
 		return;
 	do {
 		members = rest.members;
-		kind = buffer_kind(hook->process, members, id);
-		rest.members = key_remove(hook, &rest, kind, 0, id);
+		kind = buffer_kind(ring->process, members, id);
+		rest.members = key_remove(ring, &rest, kind, 0, id);
 		rest.place = 0;
 	} while (rest.members && rest.members != members);
 	if (rest.members)
-		ttm_anomaly(hook, TTMEM_ANOMALY_FREE_UNKNOWN, where->place,
+		ttm_anomaly(ring, TTMEM_ANOMALY_FREE_UNKNOWN, where->place,
 			kind, id);
 }
 
@@ -146,30 +143,30 @@ static bool words_are_cb_of(
 		words->w[5] == program && TTM_W4_PLACE(words->w[4]) == place;
 }
 
-static void part_leave(const struct ttm_hook *hook, struct ttm_found *found,
+static void part_leave(struct ttm_ring *ring, struct ttm_found *found,
 	uint64_t members, uint64_t now)
 {
 	uint64_t left;
 
-	if (!(ttm_found_members(hook->process, found) & members))
+	if (!(ttm_found_members(ring->process, found) & members))
 		return;
-	ttm_lane_begin(hook->lane);
-	if (!ttm_found_leave(hook, found, members, 0, now, &left))
-		ttm_noop_commit(hook);
+	ttm_ring_begin(ring);
+	if (!ttm_found_leave(ring, found, members, 0, now, &left))
+		ttm_noop_commit(ring);
 }
 
 /*
  * Ends the usual CB of a program: whole, younger than any close, and leaving all its
  * devices. False is inconclusive.
  */
-static TTM_INLINE bool cb_end(const struct ttm_hook *hook, unsigned place,
+static TTM_INLINE bool cb_end(struct ttm_ring *ring, unsigned place,
 	uint64_t members, uint64_t program, uint64_t closes, uint64_t now,
 	struct ttm_seen *seen)
 {
 	const uint64_t *w;
 	uint64_t id;
 
-	seen->shared = ttm_slot_at(hook->process, ttm_entry_slot(seen->entry));
+	seen->shared = ttm_slot_at(ring->process, ttm_entry_slot(seen->entry));
 	w = seen->shared->w;
 	/* pairs(slot): acquire, with slot_end: the body is whole */
 	seen->w0 = ttm_load_acquire(&w[0]);
@@ -182,92 +179,92 @@ static TTM_INLINE bool cb_end(const struct ttm_hook *hook, unsigned place,
 		ttm_load(&w[5]) != program ||
 		!entry_stands(seen->entry_at, seen->entry))
 		return false;
-	ttm_lane_begin(hook->lane);
-	return seen_end(hook, members, TTMEM_FIGURE_CB, closes, id, now, seen);
+	ttm_ring_begin(ring);
+	return seen_end(ring, members, TTMEM_FIGURE_CB, closes, id, now, seen);
 }
 
 /*
  * Ends the CBs of the program that were allocated on `place`, on the devices `members`.
  */
-static void cbs_end(const struct ttm_hook *hook, unsigned place,
-	uint64_t members, uint64_t program, uint64_t now)
+static void cbs_end(struct ttm_ring *ring, unsigned place, uint64_t members,
+	uint64_t program, uint64_t now)
 {
-	uint64_t has = ttm_place_members(hook->process, place), line;
-	uint64_t closes = ttm_closes(hook->process);
+	uint64_t has = ttm_place_members(ring->process, place), line;
+	uint64_t closes = ttm_closes(ring->process);
 	unsigned part = ttm_part(place);
 	struct ttm_search search;
 	struct ttm_seen seen;
 	struct ttm_found found;
 
 	for (line = 0; line < TTM_CB_LINES; line++) {
-		ttm_search_start(&search, hook->process,
+		ttm_search_start(&search, ring->process,
 			ttm_cb_bucket_hash(program, line, part), 0);
 		while ((seen.entry_at = ttm_search_next(
 				&search, &seen.entry))) {
 			if ((has & ~members) == 0 &&
-				cb_end(hook, place, has, program, closes, now,
+				cb_end(ring, place, has, program, closes, now,
 					&seen))
 				continue;
 			found.entry_at = seen.entry_at;
 			found.entry = seen.entry;
 			found.slot = ttm_entry_slot(seen.entry);
 			if (ttm_slot_copy(
-				    ttm_slot_at(hook->process, found.slot),
+				    ttm_slot_at(ring->process, found.slot),
 				    &found.words) &&
 				words_are_cb_of(&found.words, place, program) &&
 				entry_stands(found.entry_at, found.entry))
-				part_leave(hook, &found, members, now);
+				part_leave(ring, &found, members, now);
 		}
 	}
 	/* The last operation began and found its CB gone. */
-	if (ttm_load(&hook->lane->control->intent) != hook->lane->tail)
-		ttm_noop_commit(hook);
+	if (ttm_load(&ring->control->intent) != ring->tail)
+		ttm_noop_commit(ring);
 }
 
-static void kernel_end(const struct ttm_hook *hook, unsigned place,
-	uint64_t members, uint64_t kernel, uint64_t now)
+static void kernel_end(struct ttm_ring *ring, unsigned place, uint64_t members,
+	uint64_t kernel, uint64_t now)
 {
-	uint64_t has = ttm_place_members(hook->process, place);
-	uint64_t closes = ttm_closes(hook->process);
+	uint64_t has = ttm_place_members(ring->process, place);
+	uint64_t closes = ttm_closes(ring->process);
 	struct ttm_search search;
 	struct ttm_seen seen;
 	struct ttm_found found;
 	struct ttm_way way;
 
-	way_set(&way, hook->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
+	way_set(&way, ring->process, place, TTMEM_FIGURE_KERNEL, 0, kernel);
 	/* Ends the usual kernel of a program: whole, and leaving all its
 	 * devices. False is inconclusive. */
 	if ((has & ~members) == 0 &&
-		key_point(hook->process, way.bucket, &way.key, &seen) &&
+		key_point(ring->process, way.bucket, &way.key, &seen) &&
 		key_glance(&way.key, closes, &seen)) {
-		ttm_lane_begin(hook->lane);
-		if (!seen_end(hook, has, TTMEM_FIGURE_KERNEL, closes, kernel,
+		ttm_ring_begin(ring);
+		if (!seen_end(ring, has, TTMEM_FIGURE_KERNEL, closes, kernel,
 			    now, &seen))
-			ttm_noop_commit(hook);
+			ttm_noop_commit(ring);
 	}
 	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
 		return;
 	/* Visit each object once: a part cannot leave without a place for
 	 * the rest. */
-	ttm_search_key(&search, hook->process, &way.key);
+	ttm_search_key(&search, ring->process, &way.key);
 	while (ttm_found_next(
-		hook->process, &search, &way.key, TTM_SLOT_NONE, &found))
-		part_leave(hook, &found, members, now);
+		ring->process, &search, &way.key, TTM_SLOT_NONE, &found))
+		part_leave(ring, &found, members, now);
 }
 
-void ttm_program_remove(const struct ttm_hook *hook,
-	const struct ttm_where *where, uint64_t program)
+void ttm_program_remove(
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t program)
 {
 	uint64_t now = ttm_clock_now();
 	struct ttm_overlap overlap;
 	unsigned place;
 
-	if (!ttm_blocks_or_loss(hook, where, TTM_FIGURE_NONE, program, 0))
+	if (!ttm_blocks_or_loss(ring, where, TTM_FIGURE_NONE, program, 0))
 		return;
 	ttm_overlap_start(&overlap, where->members, 0);
-	while ((place = ttm_overlap_next(hook->process, &overlap))) {
-		cbs_end(hook, place, where->members, program, now);
-		kernel_end(hook, place, where->members, program, now);
+	while ((place = ttm_overlap_next(ring->process, &overlap))) {
+		cbs_end(ring, place, where->members, program, now);
+		kernel_end(ring, place, where->members, program, now);
 	}
 }
 
@@ -290,16 +287,16 @@ static bool found_locate(struct ttm_process *process, struct ttm_found *found)
 	return false; /* freed meanwhile, or not inserted yet */
 }
 
-void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where,
-	uint64_t unused)
+void ttm_cbs_remove(
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t unused)
 {
-	struct ttm_process *process = hook->process;
+	struct ttm_process *process = ring->process;
 	uint64_t now = ttm_clock_now();
 	uint32_t extent, i, len;
 	struct ttm_found found;
 
 	(void)unused;
-	if (!ttm_blocks_or_loss(hook, where, TTMEM_FIGURE_CB, 0, 0))
+	if (!ttm_blocks_or_loss(ring, where, TTMEM_FIGURE_CB, 0, 0))
 		return;
 	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++) {
 		len = ttm_extent_ready_len(
@@ -311,7 +308,7 @@ void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where,
 				TTM_W1_FIGURE(found.words.w[1]) ==
 					TTMEM_FIGURE_CB &&
 				found_locate(process, &found))
-				part_leave(hook, &found, where->members, now);
+				part_leave(ring, &found, where->members, now);
 		}
 	}
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/scope.h"
-
+/* Scopes: names that attribute allocations, interned in the segment. */
 #include <stddef.h>
 #include <string.h>
 
 #include "record/index.h"
-#include "record/note.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
 #include "record/start.h"
 
@@ -128,7 +126,7 @@ static uint16_t name_intern(struct ttm_process *process, uint64_t *table,
  * many names as operations x iterations. When names run short, new ones are kept
  * without the scope around them.
  */
-uint16_t ttm_name_intern(
+static uint16_t scope_intern(
 	struct ttm_process *process, const char *string, uint32_t parent)
 {
 	uint64_t *table = name_table_get(process);
@@ -147,73 +145,71 @@ uint16_t ttm_name_intern(
  * Adds a scope. A handler may push and pop in between and leave its scope above the
  * length, so ours is stored again once the length protects it.
  */
-static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
+static void scope_add(struct ttm_ring *ring, struct ttm_scope scope)
 {
-	uint32_t at = seat->scopes_len;
+	uint32_t at = ring->scopes_len;
 
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at + 1] = scope;
+		ring->scopes[at + 1] = scope;
 	ttm_fence_signal();
-	seat->scopes_len = at + 1;
+	ring->scopes_len = at + 1;
 	ttm_fence_signal();
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at + 1] = scope;
+		ring->scopes[at + 1] = scope;
 }
 
 static TTM_SLOW uint32_t scope_push(const char *name, uint32_t flags)
 {
 	struct ttm_scope scope, around;
-	struct ttm_hook hook;
-	struct ttm_seat *seat;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	uint32_t depth;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return 0;
-	seat = hook.seat;
-	depth = seat->scopes_len;
-	around = ttm_scope_now(seat);
+	depth = ring->scopes_len;
+	around = ttm_scope_now(ring);
 	/* A scope inside a persistent scope is persistent, too. */
 	scope.flags = around.flags |
 		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
 	scope.name = name && *name ?
-		ttm_name_intern(hook.process, name, (uint32_t)around.name) :
+		scope_intern(ring->process, name, (uint32_t)around.name) :
 		0;
 	if (scope.name == 0 && name && *name)
-		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
+		ttm_loss(ring, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
 	if (flags & ~TTMEM_SCOPE_PERSISTENT)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, 0, TTM_FIGURE_NONE,
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_KIND, 0, TTM_FIGURE_NONE,
 			flags);
 	if (depth >= TTM_SCOPES_MAX)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP, 0,
+		ttm_anomaly(ring, TTMEM_ANOMALY_SCOPE_TOO_DEEP, 0,
 			TTM_FIGURE_NONE, 0);
-	scope_add(seat, scope);
-	ttm_hook_leave(&hook);
+	scope_add(ring, scope);
+	ttm_hook_leave(ring);
 	return depth;
 }
 
 static TTM_SLOW void scope_pop(void)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (hook.seat->scopes_len)
-		hook.seat->scopes_len--;
+	if (ring->scopes_len)
+		ring->scopes_len--;
 	else
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_UNDERFLOW, 0,
+		ttm_anomaly(ring, TTMEM_ANOMALY_SCOPE_UNDERFLOW, 0,
 			TTM_FIGURE_NONE, 0);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 static TTM_SLOW void scope_pop_to(uint32_t depth)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (hook.seat->scopes_len > depth)
-		hook.seat->scopes_len = depth;
-	ttm_hook_leave(&hook);
+	if (ring->scopes_len > depth)
+		ring->scopes_len = depth;
+	ttm_hook_leave(ring);
 }
 
 uint32_t ttmem_scope_push(const char *name, uint32_t flags)

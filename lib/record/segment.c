@@ -277,13 +277,13 @@ static uint64_t losses_count(const uint64_t *lost_events)
 static bool segment_has_losses(struct ttm_process *process)
 {
 	const struct ttm_block_lane *block;
-	size_t lane;
+	size_t ring;
 
 	if (losses_count(process->header->live.lost_events))
 		return true;
-	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
+	for (ring = 0; ring < TTM_LANES_MAX; ring++) {
 		block = ttm_pointer_load(
-			(void **)&process->lanes[lane].own_block);
+			(void **)&process->rings[ring].own_block);
 		if (block && losses_count(block->lost_events))
 			return true;
 	}

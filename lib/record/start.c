@@ -21,7 +21,7 @@
 #include "record/index.h"
 #include "record/leftover.h"
 #include "record/process.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
 #include "record/supply.h"
 #include "shm/text.h"
@@ -461,16 +461,16 @@ static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
 {
 	const struct ttm_header_live *live = &process->header->live;
 	const struct ttm_block_lane *block;
-	size_t i, lane;
+	size_t i, ring;
 
 	/* relaxed throughout: growing figures, for display */
 	for (i = 0; i < TTMEM_LOSSES; i++) {
 		status->lost_events[i] = ttm_load(&live->lost_events[i]);
 		status->lost_bytes[i] = ttm_load(&live->lost_bytes[i]);
 	}
-	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
+	for (ring = 0; ring < TTM_LANES_MAX; ring++) {
 		block = ttm_pointer_load(
-			(void **)&process->lanes[lane].own_block);
+			(void **)&process->rings[ring].own_block);
 		if (!block)
 			continue;
 		for (i = 0; i < TTMEM_LOSSES; i++) {
@@ -576,7 +576,7 @@ __attribute__((constructor)) static void library_load(void)
 	struct ttm_root *root = root_get();
 
 	pthread_atfork(fork_in_parent, NULL, fork_in_child);
-	ttm_seat_key_make();
+	ttm_ring_key_make();
 	/* Do this now, because the first event may be in a vfork child. */
 	if (root)
 		root_is_ours(root);

@@ -229,65 +229,57 @@ static bool supply_grow(struct ttm_process *process)
 	return false;
 }
 
-/* Adds a batch to the cache, which has room for it. */
-static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
+TTM_COLD bool ttm_supply_refill(struct ttm_ring *ring)
 {
-	uint32_t at, len = lane->cache_len, end = len + TTM_BATCH_LEN;
+	struct ttm_process *process = ring->process;
+	uint32_t at, len = ring->cache_len, end = len + TTM_BATCH_LEN;
 
 	while (!stack_pop(process, &at))
 		if (!supply_grow(process))
 			return false;
 	for (; at && len < end; len++) {
-		lane->cache[len] = at - 1;
-		lane->cache_at[len] = ttm_slot_at(process, at - 1);
+		ring->cache[len] = at - 1;
+		ring->cache_at[len] = ttm_slot_at(process, at - 1);
 		at = ttm_load32(&link_at(process, at - 1)->next); /* ours */
 	}
 	ttm_fence_signal();
-	lane->cache_len = len;
+	ring->cache_len = len;
 	return true;
 }
 
-TTM_COLD bool ttm_supply_refill(
-	struct ttm_process *process, struct ttm_lane *lane)
+TTM_COLD bool ttm_supply_reserve(struct ttm_ring *ring, uint32_t slots)
 {
-	return batch_fetch(process, lane);
-}
-
-TTM_COLD bool ttm_supply_reserve(
-	struct ttm_process *process, struct ttm_lane *lane, uint32_t slots)
-{
-	while (lane->cache_len < slots)
-		if (!batch_fetch(process, lane))
+	while (ring->cache_len < slots)
+		if (!ttm_supply_refill(ring))
 			return false;
 	return true;
 }
 
 /*
  * Returns the oldest slots to the stack and keeps those freed last, which are still in
- * the caches. Until its own share is written back, the lane has no slots: a thread that
+ * the caches. Until its own share is written back, the ring has no slots: a thread that
  * is cancelled in between loses slots, but no slot has two owners.
  */
-TTM_COLD void ttm_supply_spill(
-	struct ttm_process *process, struct ttm_lane *lane)
+TTM_COLD void ttm_supply_spill(struct ttm_ring *ring)
 {
-	uint32_t cache[TTM_BATCH_LEN], len = lane->cache_len, spilled, first;
+	uint32_t cache[TTM_BATCH_LEN], len = ring->cache_len, spilled, first;
 
 	spilled = len < TTM_BATCH_LEN ? len : TTM_BATCH_LEN;
-	memcpy(cache, lane->cache, spilled * sizeof(cache[0]));
-	lane->cache_len = 0;
+	memcpy(cache, ring->cache, spilled * sizeof(cache[0]));
+	ring->cache_len = 0;
 	ttm_fence_signal();
-	memmove(lane->cache, lane->cache + spilled,
-		(len - spilled) * sizeof(lane->cache[0]));
-	memmove(lane->cache_at, lane->cache_at + spilled,
-		(len - spilled) * sizeof(lane->cache_at[0]));
+	memmove(ring->cache, ring->cache + spilled,
+		(len - spilled) * sizeof(ring->cache[0]));
+	memmove(ring->cache_at, ring->cache_at + spilled,
+		(len - spilled) * sizeof(ring->cache_at[0]));
 	ttm_fence_signal();
-	lane->cache_len = len - spilled;
-	first = batch_chain(process, cache, spilled);
-	stack_push(process, first, first);
+	ring->cache_len = len - spilled;
+	first = batch_chain(ring->process, cache, spilled);
+	stack_push(ring->process, first, first);
 }
 
-void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)
+void ttm_supply_return(struct ttm_ring *ring)
 {
-	while (lane->cache_len)
-		ttm_supply_spill(process, lane);
+	while (ring->cache_len)
+		ttm_supply_spill(ring);
 }
