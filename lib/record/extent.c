@@ -303,35 +303,31 @@ void ttm_extent_abandon(
 	ttm_store32_release(&process->directory[index], TTM_EXTENT_UNUSED);
 }
 
-void *ttm_extent_move(
+bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place)
 {
 	struct ttm_hold hold;
+	bool moved;
 
 	ttm_hold(&hold);
 	/* Store the new address first: if another thread forks in between,
 	 * its child maps private memory there and nowhere else. */
 	process->extents[index] = place;
-	if (mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
-		    MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
-		process->extents[index] = place = extent;
+	moved = mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
+			MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
 	ttm_release(&hold);
-	return place;
+	return moved;
 }
 
+/* Finds the extent among those that are mapped, of which there are few hundreds. */
 static uint32_t extent_index(
 	const struct ttm_process *process, const struct ttm_extent *extent)
 {
-	uint32_t number = ttm_load32(&extent->number),
-		 i; /* relaxed: a number */
+	uint32_t i = 0;
 
-	if (number)
-		return number - 1;
-	/* Another thread has just stored the memory, and not yet the number. */
-	for (i = 0; i < TTM_EXTENTS_MAX; i++)
-		if (ttm_pointer_load(&process->extents[i]) ==
-			ttm_pointer_load(&extent->memory))
-			break;
+	while (ttm_pointer_load(&process->extents[i]) !=
+		ttm_pointer_load(&extent->memory))
+		i++;
 	return i;
 }
 
@@ -369,7 +365,6 @@ static void extent_put(struct ttm_process *process, struct ttm_extent *extent,
 		ttm_extent_abandon(process, index, memory);
 		return;
 	}
-	ttm_store32(&extent->number, index + 1); /* relaxed: see extent_index */
 	TTM_TESTPOINT("extent placed");
 	ttm_extent_enter(process, index, type, ordinal);
 }

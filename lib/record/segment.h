@@ -103,10 +103,10 @@ void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
 /*
- * Between claim and publication: moves the extent to a free address. Returns its
- * address then.
+ * Between claim and publication: moves the extent to a free address. Returns false if
+ * that is impossible.
  */
-void *ttm_extent_move(
+bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place);
 
 /*

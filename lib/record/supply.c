@@ -4,27 +4,51 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "record/segment.h"
 
 #define STEP_LEN 128u /* slots that get memory in one step */
 #define SLOT_SIZE sizeof(struct ttm_words)
 #define STEP_SIZE ((uint32_t)(STEP_LEN * SLOT_SIZE))
+#define ADDRESS_SPACE_SHARE 32u /* of a limited address space */
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
-#define RUN_SIZE ((size_t)TTM_RUN_EXTENTS * TTM_EXTENT_SIZE)
 
-void ttm_supply_init(struct ttm_process *process)
+static size_t slots_size(const struct ttm_process *process)
 {
-	void *run = mmap(NULL, RUN_SIZE, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return (size_t)process->slot_extents * TTM_EXTENT_SIZE;
+}
 
-	process->run = run == MAP_FAILED ? NULL : run;
+/* Returns how many extents of slots fit the address space that may be reserved. */
+static uint32_t slot_extents_max(void)
+{
+	const uint32_t most = TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
+	struct rlimit limit;
+	uint64_t share;
+
+	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return most;
+	share = limit.rlim_cur / ADDRESS_SPACE_SHARE / TTM_EXTENT_SIZE;
+	return share < most ? (uint32_t)share : most;
+}
+
+bool ttm_supply_init(struct ttm_process *process)
+{
+	void *range;
+
+	process->slot_extents = slot_extents_max();
+	range = mmap(NULL, slots_size(process), PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (range == MAP_FAILED)
+		return false;
+	process->slots_at = range;
+	return true;
 }
 
 void ttm_supply_drop(struct ttm_process *process)
 {
-	if (process->run)
-		munmap(process->run, RUN_SIZE);
+	if (process->slots_at)
+		munmap(process->slots_at, slots_size(process));
 }
 
 static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
@@ -112,44 +136,10 @@ static void step_push(struct ttm_process *process, uint32_t base)
 	stack_push(process, first, previous);
 }
 
-/*
- * Moves an extent that no other thread has seen yet to its place in the run. An extent
- * that cannot be there stays where it is.
- */
-static void *run_place(struct ttm_process *process, uint32_t ordinal,
-	uint32_t index, void *extent)
-{
-	void *place = process->run + (size_t)ordinal * TTM_SLOTS_PER_EXTENT;
-
-	if (!process->run || ordinal >= TTM_RUN_EXTENTS)
-		return extent;
-	return ttm_extent_move(process, index, extent, place);
-}
-
-/* Extends the run after an extent was stored in process->slots. */
-static void run_extend(struct ttm_process *process)
-{
-	uint32_t len, ordinal;
-
-	for (;;) {
-		/* Of two threads that store neighbours at once, one sees
-		 * both. */
-		ttm_fence_after_cas();
-		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
-		ordinal = len / TTM_SLOTS_PER_EXTENT;
-		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||
-			ttm_pointer_load(&process->slots[ordinal].memory) !=
-				(void *)(process->run + len))
-			return;
-		/* pairs(slot-run): full, with ttm_slot_at */
-		ttm_cas32(&process->run_len, len, len + TTM_SLOTS_PER_EXTENT);
-	}
-}
-
 /* Adds an extent without memory; returns false if another thread takes this ordinal. */
 static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 {
-	struct ttm_extent *slots = &process->slots[ordinal];
+	void *place = ttm_slot_at(process, ordinal * TTM_SLOTS_PER_EXTENT);
 	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
 	void *extent = NULL;
 	uint32_t index;
@@ -157,21 +147,21 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 	if (links)
 		extent = ttm_extent_claim(process, &index);
 	/* Claim the links first: every thread that sees a slot needs them. */
-	if (extent && !ttm_pointer_set_once(&process->links[ordinal], links)) {
+	if (extent && ttm_pointer_set_once(&process->links[ordinal], links)) {
+		if (ttm_extent_move(process, index, extent, place)) {
+			ttm_pointer_set_once(
+				&process->slots[ordinal].memory, place);
+			ttm_extent_enter(
+				process, index, TTM_EXTENT_SLOTS, ordinal);
+			return true;
+		}
+		ttm_pointer_clear(&process->links[ordinal], links);
+	}
+	if (extent)
 		ttm_extent_abandon(process, index, extent);
-		extent = NULL;
-	}
-	if (!extent) {
-		if (links)
-			ttm_private_memory_drop(links, LINKS_SIZE);
-		return false;
-	}
-	extent = run_place(process, ordinal, index, extent);
-	slots->number = index + 1;
-	ttm_pointer_set_once(&slots->memory, extent);
-	run_extend(process);
-	ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
-	return true;
+	if (links)
+		ttm_private_memory_drop(links, LINKS_SIZE);
+	return false;
 }
 
 /*
@@ -212,7 +202,7 @@ static bool supply_grow(struct ttm_process *process)
 		return false;
 	/* relaxed: only the first extent to look at */
 	for (ordinal = ttm_load32(&process->slots_open);
-		ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT; ordinal++) {
+		ordinal < process->slot_extents; ordinal++) {
 		if (!ttm_pointer_load(&process->links[ordinal]) &&
 			!extent_add(process, ordinal) &&
 			ttm_growth_is_blocked(process))

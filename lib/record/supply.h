@@ -10,8 +10,8 @@
 
 #include "record/process.h"
 
-/* Reserves address space for the first slots; without it they are anywhere. */
-void ttm_supply_init(struct ttm_process *process);
+/* Reserves address space for all slots; returns false if there is none. */
+bool ttm_supply_init(struct ttm_process *process);
 void ttm_supply_drop(struct ttm_process *process);
 
 /* Adds a batch to the cache, which has room for it; false: the segment cannot grow. */
