@@ -295,3 +295,36 @@ void ttmem_peak_reset(uint32_t device)
 	if (!ttm_switch_is_off())
 		peaks_reset(device);
 }
+
+/* -- losses ----------------------------------------------------------------------- */
+
+static void words_add(uint64_t *sums, const uint64_t *words, size_t len)
+{
+	size_t i;
+
+	/* relaxed: growing figures, for display */
+	for (i = 0; i < len; i++)
+		sums[i] += ttm_load(&words[i]);
+}
+
+void ttm_losses_sum(
+	const struct ttm_process *process, struct ttm_losses *ret_losses)
+{
+	const struct ttm_header_live *live = &process->header->live;
+	struct ttm_losses *sums = ret_losses;
+	const struct ttm_block_lane *block;
+	size_t i;
+
+	memset(sums, 0, sizeof(*sums));
+	words_add(sums->events, live->lost_events, TTMEM_LOSSES);
+	words_add(sums->bytes, live->lost_bytes, TTMEM_LOSSES);
+	for (i = 0; i < TTM_LANES_MAX; i++) {
+		block = ttm_pointer_load(
+			(void *const *)&process->rings[i].own_block);
+		if (!block)
+			continue;
+		words_add(sums->events, block->lost_events, TTMEM_LOSSES);
+		words_add(sums->bytes, block->lost_bytes, TTMEM_LOSSES);
+		words_add(sums->anomalies, block->anomalies, TTMEM_ANOMALIES);
+	}
+}

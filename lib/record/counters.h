@@ -128,4 +128,14 @@ static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
 /* Saves the peaks that the rings know of; called before the device's epoch ends. */
 void ttm_peaks_keep(struct ttm_process *process, unsigned entry);
 
+/* What a process lost and found wrong, all rings together. */
+struct ttm_losses {
+	uint64_t events[TTMEM_LOSSES];
+	uint64_t bytes[TTMEM_LOSSES];
+	uint64_t anomalies[TTMEM_ANOMALIES];
+};
+
+void ttm_losses_sum(
+	const struct ttm_process *process, struct ttm_losses *ret_losses);
+
 #endif

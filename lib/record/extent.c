@@ -58,12 +58,6 @@ void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Saves the page faults of the first touches, if the kernel can. */
-void ttm_range_populate(void *memory, uint64_t size)
-{
-	madvise(memory, size, MADV_POPULATE_WRITE);
-}
-
 bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
 {
 	uint64_t page = off / PAGE, last = (off + size - 1) / PAGE, seen;
@@ -344,8 +338,9 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 	done = fd >= 0 && !ttm_growth_is_blocked(process) &&
 		ttm_range_allocate(fd, extent_off(index) + from, size) == 0;
 	if (done)
-		ttm_range_populate(
-			(char *)ttm_pointer_load(&extent->memory) + from, size);
+		/* Saves the page faults of the first touches, if the kernel can. */
+		madvise((char *)ttm_pointer_load(&extent->memory) + from, size,
+			MADV_POPULATE_WRITE);
 	else
 		growth_block(process);
 	ttm_release(&hold);
@@ -403,24 +398,6 @@ void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
 		size) /* pairs(ready): acquire */
 		return NULL;
 	return ttm_pointer_load(&extent->memory);
-}
-
-void ttm_extent_give_back(struct ttm_process *process, uint32_t index)
-{
-	int fd = segment_fd(process);
-	int flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-
-	if (fd < 0 ||
-		mmap(process->extents[index], TTM_EXTENT_SIZE,
-			PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			0) == MAP_FAILED)
-		return;
-	/* relaxed: later readers find one extent less */
-	ttm_store32(&process->directory[index],
-		TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0));
-	if (fallocate(fd, flags, (off_t)extent_off(index), TTM_EXTENT_SIZE) < 0)
-		return; /* the file keeps its memory */
 }
 
 static void range_make_private(

@@ -257,13 +257,13 @@ static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
 static TTM_INLINE void members_count(struct ttm_ring *ring, uint64_t members,
 	uint32_t allocated, const struct ttm_change *change)
 {
-	struct ttm_device *device;
+	struct ttm_device *devices = ring->process->devices, *device;
 	unsigned entry;
 	uint64_t era;
 
 	do {
 		entry = ttm_mask_take(&members);
-		device = &ring->process->devices[entry];
+		device = &devices[entry];
 		era = ttm_device_era(device);
 		ttm_device_count(device, ring->blocks[entry], change, era,
 			TTM_UNLIKELY(era_is_newer(era, allocated)));
@@ -574,25 +574,20 @@ static TTM_INLINE bool kernel_dispatched(struct ttm_ring *ring,
 }
 
 /*
- * Loads a kernel. The kernel is often live, so it is looked up first: after the clock,
- * when the bucket has arrived, but before the clock if the last kernel was new, because
- * then this one mostly is, too. The clock is read again if that was wrong.
+ * Loads a kernel. The kernel is mostly live, so it is looked up first: after the clock,
+ * when the bucket has arrived.
  */
 static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 	const struct ttm_where *where, const struct ttm_object *object,
 	const struct ttm_way *way)
 {
-	bool is_new = ring->kernels_are_new;
 	struct ttm_seen seen;
-	uint64_t now = 0;
+	uint64_t now;
 
-	if (!is_new) {
-		/* Only read, so that other processors keep the line. */
-		__builtin_prefetch(way->bucket);
-		now = ttm_clock_now();
-	}
+	/* Only read, so that other processors keep the line. */
+	__builtin_prefetch(way->bucket);
+	now = ttm_clock_now();
 	if (!key_point(ring->process, way->bucket, &way->key, &seen)) {
-		ring->kernels_are_new = true;
 		if (!ttm_place_is_alone(ring->process, where->place) ||
 			entry_is_elsewhere(ring, way)) {
 			ttm_kernel_load_slow(ring, *where, object_copy(object));
@@ -602,10 +597,6 @@ static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 		if (!ttm_place_is_alone(ring->process, where->place))
 			ttm_kernel_settle(ring, *where, object->id);
 		return;
-	}
-	if (is_new) {
-		ring->kernels_are_new = false;
-		now = ttm_clock_now();
 	}
 	if (kernel_dispatched(ring, where, object, &way->key, &seen, now))
 		return;

@@ -113,16 +113,14 @@ static inline void ttm_overlap_start(
 unsigned ttm_overlap_next(
 	const struct ttm_process *process, struct ttm_overlap *overlap);
 
-bool ttm_place_is_alone_slow(struct ttm_process *process, unsigned place);
-
 /* Returns whether no other place with objects shares a device with this one. */
 static inline bool ttm_place_is_alone(
-	struct ttm_process *process, unsigned place)
+	const struct ttm_process *process, unsigned place)
 {
-	/* relaxed: this may miss an object that another thread is inserting */
-	return TTM_LIKELY(ttm_load(&process->places[place].alone) ==
-		       ttm_load(&process->held_len) + 1) ||
-		ttm_place_is_alone_slow(process, place);
+	struct ttm_overlap overlap;
+
+	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
+	return ttm_overlap_next(process, &overlap) == 0;
 }
 
 /*

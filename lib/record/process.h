@@ -93,7 +93,6 @@ struct ttm_ring {
 	uint64_t blocks_made; /* devices with a counter block */
 	uint32_t number;
 	uint32_t cache_len;
-	bool kernels_are_new; /* the last kernel was new */
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
 	uint32_t cache[TTM_CACHE_LEN];               /* free slots ... */
 	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
@@ -136,7 +135,6 @@ struct ttm_link {
 struct ttm_place {
 	uint64_t members; /* device entries, a bit for each */
 	uint32_t held;    /* 1: has or had objects */
-	uint64_t alone;   /* see ttm_place_is_alone */
 };
 
 struct ttm_process {

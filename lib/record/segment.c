@@ -12,13 +12,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/counters.h"
 #include "record/header.h"
 #include "record/leftover.h"
 #include "shm/random.h"
 #include "shm/text.h"
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
-#define SMALL_EXTENTS 4u
 /* "self" means the first thread, and fails after that thread has ended. */
 #define DESCRIPTORS "/proc/thread-self/fd"
 
@@ -235,89 +235,42 @@ void ttm_segment_discard(struct ttm_process *process)
 	process->fd = TTM_NO_DESCRIPTOR;
 }
 
-static bool slots_have_survivors(const struct ttm_extent *extent)
-{
-	const struct ttm_words *slots = ttm_pointer_load(&extent->memory);
-	size_t i, len = ttm_extent_ready_len(extent, sizeof(*slots));
-
-	/* relaxed: concurrent changes of other threads come too late */
-	for (i = 0; i < len; i++)
-		if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) == TTM_SLOT_LIVE)
-			return true;
-	return false;
-}
-
 static bool segment_has_survivors(struct ttm_process *process)
 {
-	size_t extent;
+	const struct ttm_words *slots;
+	uint32_t extent, i, len;
 
-	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++)
-		if (slots_have_survivors(&process->slots[extent]))
-			return true;
+	for (extent = 0; extent < process->slot_extents; extent++) {
+		slots = ttm_slot_at(process, extent * TTM_SLOTS_PER_EXTENT);
+		len = ttm_extent_ready_len(
+			&process->slots[extent], sizeof(*slots));
+		/* relaxed: concurrent changes of other threads come too late */
+		for (i = 0; i < len; i++)
+			if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) ==
+				TTM_SLOT_LIVE)
+				return true;
+	}
 	return false;
-}
-
-/* Counts losses except names: an event without a name is in the segment. */
-static uint64_t losses_count(const uint64_t *lost_events)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	/* relaxed: as above */
-	for (i = 0; i < TTMEM_LOSSES; i++)
-		if (i != TTMEM_LOSS_NO_NAME)
-			sum += ttm_load(&lost_events[i]);
-	return sum;
 }
 
 /*
  * Returns whether events were lost: then it is unknown whether lost objects were freed,
- * and the segment must stay to say so.
+ * and the segment must stay to say so. An event without a name is in the segment.
  */
 static bool segment_has_losses(struct ttm_process *process)
 {
-	const struct ttm_block_lane *block;
-	size_t ring;
+	struct ttm_losses losses;
+	uint64_t sum = 0;
+	size_t i;
 
-	if (losses_count(process->header->live.lost_events))
-		return true;
-	for (ring = 0; ring < TTM_LANES_MAX; ring++) {
-		block = ttm_pointer_load(
-			(void **)&process->rings[ring].own_block);
-		if (block && losses_count(block->lost_events))
-			return true;
-	}
-	return false;
+	ttm_losses_sum(process, &losses);
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		if (i != TTMEM_LOSS_NO_NAME)
+			sum += losses.events[i];
+	return sum != 0;
 }
 
-/*
- * Returns memory that will hardly be read to the filesystem: history without an
- * aggregator, and, if no more events can come, extents of slots without an object.
- * Survivors, names and counters stay; a small segment keeps everything.
- */
-static void segment_shrink(struct ttm_process *process, bool slots)
-{
-	uint32_t i, type, word;
-
-	/* relaxed: see below */
-	if (ttm_load(&process->header->live.extents_high) <= SMALL_EXTENTS)
-		return;
-	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
-		if (!process->extents[i])
-			continue;
-		/* relaxed: extents that are being made stay */
-		word = ttm_load32(&process->directory[i]);
-		type = TTM_EXTENT_TYPE(word);
-		if (type == TTM_EXTENT_LANE ||
-			(slots && type == TTM_EXTENT_SLOTS &&
-				!slots_have_survivors(
-					&process->slots[TTM_EXTENT_ORDINAL(
-						word)])))
-			ttm_extent_give_back(process, i);
-	}
-}
-
-void ttm_segment_end(struct ttm_process *process, bool stopped)
+void ttm_segment_end(struct ttm_process *process)
 {
 	int directory;
 
@@ -331,13 +284,9 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	/* An aggregator that serves the directory reads the segment and
 	 * removes it. */
 	if (!ttm_directory_is_awaited(
-		    directory, process->header->sealed.monotonic_base_ns)) {
-		if (segment_has_survivors(process) ||
-			segment_has_losses(process))
-			segment_shrink(process, stopped);
-		else
-			unlinkat(directory, process->file_name, 0);
-	}
+		    directory, process->header->sealed.monotonic_base_ns) &&
+		!segment_has_survivors(process) && !segment_has_losses(process))
+		unlinkat(directory, process->file_name, 0);
 	TTM_TESTPOINT("segment removed");
 	close(directory);
 }

@@ -26,11 +26,10 @@ int ttm_segment_name(struct ttm_process *process);
 void ttm_segment_discard(struct ttm_process *process);
 
 /*
- * Ends the segment at the end of a process, or of tracking (`stopped`: no more hooks):
- * marks it ended. Where no aggregator serves the directory, removes the file if no
- * object is live and none was lost; otherwise returns memory that is not needed.
+ * Marks the segment ended, at the end of a process or of tracking. Where no aggregator
+ * serves the directory, removes the file if no object is live and none was lost.
  */
-void ttm_segment_end(struct ttm_process *process, bool stopped);
+void ttm_segment_end(struct ttm_process *process);
 
 /* Makes the mapping private, in a forked child: the parent sees no later write. */
 void ttm_segment_make_private(struct ttm_process *process);
@@ -60,7 +59,6 @@ int ttm_segment_directory_open(const struct ttm_process *process);
 int ttm_range_check(
 	uint64_t end); /* checks whether a file may become so large */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
-void ttm_range_populate(void *memory, uint64_t size);
 void *ttm_range_map(int fd, uint64_t off, uint64_t size);
 int ttm_descriptor_raise(
 	int fd); /* returns the new number, or a negative errno */
@@ -108,13 +106,6 @@ void ttm_extent_abandon(
  */
 bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place);
-
-/*
- * Returns the memory of an extent to the filesystem when tracking ends. A hook that
- * still runs finds private memory there: writing to a hole could kill the program on a
- * full filesystem.
- */
-void ttm_extent_give_back(struct ttm_process *process, uint32_t index);
 
 /*
  * Returns an extent of `type`, which it makes if it is missing, with memory for at

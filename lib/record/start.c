@@ -18,6 +18,7 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "record/counters.h"
 #include "record/index.h"
 #include "record/leftover.h"
 #include "record/process.h"
@@ -186,7 +187,7 @@ static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 	if (!ttm_pointer_clear(&root->process, process))
 		return false;
 	ttm_hooks_await(process);
-	ttm_segment_end(process, true);
+	ttm_segment_end(process);
 	ttm_segment_close(process);
 	ttm_segment_let_go(process);
 	return true;
@@ -258,14 +259,6 @@ static const char *error_text(int error)
 	}
 }
 
-/* Returns the signal that the kernel sends with the error of a write; 0: none. */
-static int write_signal(int error)
-{
-	if (error == EFBIG)
-		return SIGXFSZ;
-	return error == EPIPE ? SIGPIPE : 0;
-}
-
 /*
  * Writes a line to the program's standard error, if that is possible at once. A full
  * pipe must not block the program; a pipe without a reader, or a file at its limit,
@@ -277,22 +270,19 @@ static void stderr_say(const char *line, size_t length)
 	const struct timespec at_once = { 0, 0 };
 	sigset_t ours, pending;
 	fd_set ready;
-	int signal;
 
 	/* Not poll, which fails under a low limit for descriptors. */
 	FD_ZERO(&ready);
 	FD_SET(STDERR_FILENO, &ready);
 	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
 		return;
-	sigpending(&pending);
-	if (write(STDERR_FILENO, line, length) >= 0)
-		return;
-	signal = write_signal(errno);
-	if (!signal || sigismember(&pending, signal))
-		return;
 	sigemptyset(&ours);
-	sigaddset(&ours, signal);
-	sigtimedwait(&ours, NULL, &at_once);
+	sigaddset(&ours, SIGPIPE);
+	sigaddset(&ours, SIGXFSZ);
+	sigpending(&pending);
+	if (write(STDERR_FILENO, line, length) < 0 &&
+		!sigismember(&pending, errno == EPIPE ? SIGPIPE : SIGXFSZ))
+		sigtimedwait(&ours, NULL, &at_once);
 }
 
 static void start_succeeded(const char *dir)
@@ -454,33 +444,6 @@ void ttmem_stop(void)
 
 /* -- status --------------------------------------------------------------------- */
 
-static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
-{
-	const struct ttm_header_live *live = &process->header->live;
-	const struct ttm_block_lane *block;
-	size_t i, ring;
-
-	/* relaxed throughout: growing figures, for display */
-	for (i = 0; i < TTMEM_LOSSES; i++) {
-		status->lost_events[i] = ttm_load(&live->lost_events[i]);
-		status->lost_bytes[i] = ttm_load(&live->lost_bytes[i]);
-	}
-	for (ring = 0; ring < TTM_LANES_MAX; ring++) {
-		block = ttm_pointer_load(
-			(void **)&process->rings[ring].own_block);
-		if (!block)
-			continue;
-		for (i = 0; i < TTMEM_LOSSES; i++) {
-			status->lost_events[i] += ttm_load(
-				&block->lost_events[i]);
-			status->lost_bytes[i] += ttm_load(
-				&block->lost_bytes[i]);
-		}
-		for (i = 0; i < TTMEM_ANOMALIES; i++)
-			status->anomalies[i] += ttm_load(&block->anomalies[i]);
-	}
-}
-
 static uint32_t state_now(const struct ttm_process *process, int error)
 {
 	if (process)
@@ -494,6 +457,7 @@ int ttmem_status(struct ttmem_status *ret_status)
 {
 	struct ttm_process *process = ttm_process_now();
 	int error = process ? 0 : (int)ttm_load32(&start_error); /* relaxed */
+	struct ttm_losses losses;
 	struct ttm_text text;
 
 	if (!ret_status || ret_status->size != sizeof(*ret_status))
@@ -506,7 +470,11 @@ int ttmem_status(struct ttmem_status *ret_status)
 	ttm_text_add(&text, error_text(error));
 	if (!process)
 		return 0;
-	losses_sum(process, ret_status);
+	ttm_losses_sum(process, &losses);
+	memcpy(ret_status->lost_events, losses.events, sizeof(losses.events));
+	memcpy(ret_status->lost_bytes, losses.bytes, sizeof(losses.bytes));
+	memcpy(ret_status->anomalies, losses.anomalies,
+		sizeof(losses.anomalies));
 	ttm_text_init(&text, ret_status->segment, sizeof(ret_status->segment));
 	ttm_text_add(&text, process->directory_path);
 	ttm_text_add(&text, "/");
@@ -585,5 +553,5 @@ __attribute__((destructor)) static void library_exit(void)
 	struct ttm_process *process = ttm_process_now();
 
 	if (process)
-		ttm_segment_end(process, false);
+		ttm_segment_end(process);
 }
