@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/core_set.h"
-
 #include <stddef.h>
 #include <string.h>
 
 #include "record/index.h"
+#include "record/place.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 #define SETS_SIZE ((TTM_CORE_SETS_MAX + 1) * sizeof(struct ttm_core_set))
 

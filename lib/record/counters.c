@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "record/ring.h"
 #include "record/place.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 static const struct ttm_items blocks = {
 	.type = TTM_EXTENT_BLOCKS,

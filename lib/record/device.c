@@ -5,16 +5,13 @@
  * segment. A CAS stores its head, which names the logical id. Entries are taken in
  * order, so two threads that bring the same id compete for the same entry.
  */
-#include "record/device.h"
-
 #include <stddef.h>
 #include <string.h>
 
 #include "record/counters.h"
-#include "record/ring.h"
 #include "record/place.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 static bool head_is_current(uint64_t head, uint32_t logical)
 {

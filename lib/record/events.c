@@ -3,11 +3,9 @@
 /* The hooks that record single events: failed allocations and marks. */
 #include <string.h>
 
-#include "record/device.h"
-#include "record/ring.h"
 #include "record/place.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 static uint64_t thread_id(struct ttm_ring *ring)
 {

@@ -5,14 +5,179 @@
  * insert or remove the object (object.h). Each public function is a test of the switch
  * and a jump.
  */
-#include "record/core_set.h"
-#include "record/ring.h"
 #include "record/object.h"
-#include "record/start.h"
 
 #define BUFFER_FLAGS                                                           \
 	(TTMEM_BUFFER_PERSISTENT | TTMEM_BUFFER_TRACE | TTMEM_BUFFER_PER_CORE)
 #define CB_FLAGS (TTMEM_CB_BORROWED | TTMEM_CB_DATAFLOW | TTMEM_CB_SCRATCHPAD)
+
+/* -- the common path of insertions --------------------------------------------------- */
+
+/*
+ * Returns whether an entry with the key's tag is in an overflow line or an older level.
+ */
+static TTM_INLINE bool entry_is_elsewhere(
+	struct ttm_ring *ring, const struct ttm_way *way)
+{
+	/* relaxed: a later insertion by another thread is found in the
+	 * second look */
+	return TTM_UNLIKELY(way->level->older ||
+		       ttm_load(&way->bucket->next) != 0) &&
+		ttm_index_has_other(
+			ring->process, way->key.bucket_hash, way->key.tag, 0);
+}
+
+/*
+ * Dispatches the kernel of which `seen` points to the slot. Returns false,
+ * inconclusive, if it is not the same one.
+ */
+static TTM_INLINE bool kernel_dispatched(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
+{
+	uint64_t w4, w7;
+
+	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
+		    !key_glance(key, ttm_closes(ring->process), seen)))
+		return false;
+	w4 = ttm_load(&seen->shared->w[4]);
+	w7 = ttm_load(&seen->shared->w[7]);
+	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_copy */
+	ttm_fence_acquire();
+	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
+		    object->size, object->cores) ||
+		ttm_load(&seen->shared->w[0]) != seen->w0)
+		return false;
+	ttm_ring_begin(ring);
+	dispatch_commit(
+		ring, where->place, where->members, seen->w1, object->id, now);
+	return true;
+}
+
+/*
+ * Loads a kernel. The kernel is mostly live, so it is looked up first: after the clock,
+ * when the bucket has arrived.
+ */
+static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
+{
+	struct ttm_seen seen;
+	uint64_t now;
+
+	/* Only read, so that other processors keep the line. */
+	__builtin_prefetch(way->bucket);
+	now = ttm_clock_now();
+	if (!key_point(ring->process, way->bucket, &way->key, &seen)) {
+		if (!ttm_place_is_alone(ring->process, where->place) ||
+			entry_is_elsewhere(ring, way)) {
+			ttm_kernel_load_slow(ring, *where, object_copy(object));
+			return;
+		}
+		insert_boldly(ring, where, object, way);
+		if (!ttm_place_is_alone(ring->process, where->place))
+			ttm_kernel_settle(ring, *where, object->id);
+		return;
+	}
+	if (kernel_dispatched(ring, where, object, &way->key, &seen, now))
+		return;
+	/* After a close, the kernel may be live on some of the devices only. */
+	if (ttm_place_is_alone(ring->process, where->place) &&
+		(where->members & (where->members - 1)) == 0)
+		ttm_insert_careful(ring, *where, object_copy(object), now);
+	else
+		ttm_kernel_load_slow(ring, *where, object_copy(object));
+}
+
+/* -- circular buffers ----------------------------------------------------------------- */
+
+/*
+ * Replaces the CB that `seen` points to: the new slot goes live and gets an index
+ * entry, then the old slot is freed. Returns false if that CB is gone; nothing has
+ * happened then.
+ */
+static TTM_INLINE bool cb_replace(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way, struct ttm_seen *seen)
+{
+	struct ttm_words *record = ttm_ring_record(ring, 0), *second, *shared;
+	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
+	uint64_t closes = ttm_closes(ring->process);
+	uint64_t *entry_at, entry, old_w6;
+	struct ttm_words words;
+	struct ttm_rest old;
+
+	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
+		    !ttm_supply_peek(ring, &slot, &shared) ||
+		    !key_glance(&way->key, closes, seen)))
+		return false;
+	ttm_prefetch_write(shared);
+	entry = ttm_entry(&way->key, slot);
+	words_fill(&words, ring, object, where->place, closes);
+	words.w[1] |= TTM_W1(
+		slot, 0, 0, 0, (uint8_t)(TTM_W1_RANK(seen->w1) + 1));
+	ttm_supply_take_peeked(ring);
+	ttm_ring_begin(ring);
+	slot_begin(shared, &words, where->place);
+	words.w[6] = ttm_clock_now();
+	slot_end(shared, &words);
+	entry_at = ttm_bucket_put(way->bucket, entry);
+	TTM_TESTPOINT("index entered");
+	slot_rest(&old, seen, TTMEM_FIGURE_CB);
+	old_w6 = ttm_load(&seen->shared->w[6]); /* relaxed: as slot_rest */
+	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
+		ttm_replace_finish(ring, *where, entry_at, words_copy(&words),
+			(struct ttm_before){ old_slot, seen->w1, old_w6 });
+		return true;
+	}
+	ttm_ring_begin_two(ring);
+	members_count(ring, where->members, (uint32_t)closes,
+		&(struct ttm_change){
+			TTMEM_FIGURE_CB, 1, 1, object->bytes, old.bytes });
+	rest_write(
+		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
+	second = ttm_ring_record_after(ring, record);
+	alloc_begin(second, 0, &words);
+	ttm_record_end(second, &words);
+	ttm_ring_end(ring, 2);
+	ttm_supply_put(ring, old_slot, seen->shared);
+	if (TTM_UNLIKELY(ttm_index_may_have_other(ring->process, way->level,
+		    way->bucket, &way->key, entry_at, entry)))
+		ttm_replace_check(ring, *where, entry_at, words_copy(&words));
+	return true;
+}
+
+static TTM_INLINE void cb_insert(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
+{
+	struct ttm_seen seen;
+	bool found = key_point(ring->process, way->bucket, &way->key, &seen);
+
+	if (!found && !entry_is_elsewhere(ring, way))
+		insert_boldly(ring, where, object, way);
+	else if (TTM_UNLIKELY(!found ||
+			 !cb_replace(ring, where, object, way, &seen)))
+		ttm_insert_careful(
+			ring, *where, object_copy(object), ttm_clock_now());
+}
+
+/* -- all kinds ------------------------------------------------------------------------ */
+
+static TTM_INLINE void object_insert(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object)
+{
+	struct ttm_way way;
+
+	way_set(&way, ring->process, where->place, object->figure, object->w5,
+		object->id);
+	if (object->figure < TTMEM_FIGURE_CB)
+		insert_boldly(ring, where, object, &way);
+	else if (object->figure == TTMEM_FIGURE_CB)
+		cb_insert(ring, where, object, &way);
+	else
+		kernel_insert(ring, where, object, &way);
+}
 
 static bool kind_is_good(uint32_t kind)
 {
@@ -66,7 +231,7 @@ static TTM_INLINE void insert(uint32_t device, const struct ttm_object *object)
 	if (!ring)
 		return;
 	if (TTM_LIKELY(ttm_where_known(ring->process, device, &where)))
-		ttm_object_insert(ring, &where, object);
+		object_insert(ring, &where, object);
 	else
 		insert_first(ring, device, object_copy(object));
 	ttm_hook_leave(ring);

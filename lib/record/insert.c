@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* Insertions that find another object with their key: see object.h. */
-#include "record/found.h"
-#include "record/ring.h"
+#include "record/object.h"
 
 /* Some microseconds: enough for a thread that runs; a stopped one is not waited for. */
 #define WITHDRAWAL_LOOKS 10000u

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* Kernels that are loaded on several places. A kernel is loaded once on each device. */
-#include "record/found.h"
-#include "record/ring.h"
+#include "record/object.h"
 
 /* -- kernels on places that overlap ---------------------------------------------------------- */
 

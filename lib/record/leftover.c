@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/leftover.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/process.h"
 #include "record/segment.h"
 #include "shm/identity.h"
 #include "shm/text.h"

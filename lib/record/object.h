@@ -24,19 +24,17 @@
  * load it first at once, one of the two slots is given up "uncounted": the records
  * inform the mirror, and the counters show one load and one dispatch.
  *
- * This header has the common path, inlined into the hooks so that constants fold;
- * found.c, insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free
+ * This header and hooks.c have the common path, inlined so that constants fold;
+ * insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free
  * and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
 
 #include "record/counters.h"
-#include "record/device.h"
 #include "record/index.h"
-#include "record/ring.h"
 #include "record/place.h"
-#include "record/supply.h"
+#include "record/ring.h"
 
 /* An object as the caller of a hook described it. */
 struct ttm_object {
@@ -498,20 +496,6 @@ static TTM_INLINE void insert_boldly(struct ttm_ring *ring,
 	ttm_ring_end(ring, 1);
 }
 
-/*
- * Returns whether an entry with the key's tag is in an overflow line or an older level.
- */
-static TTM_INLINE bool entry_is_elsewhere(
-	struct ttm_ring *ring, const struct ttm_way *way)
-{
-	/* relaxed: a later insertion by another thread is found in the
-	 * second look */
-	return TTM_UNLIKELY(way->level->older ||
-		       ttm_load(&way->bucket->next) != 0) &&
-		ttm_index_has_other(
-			ring->process, way->key.bucket_hash, way->key.tag, 0);
-}
-
 /* -- kernels ------------------------------------------------------------------------ */
 
 /*
@@ -547,155 +531,97 @@ static TTM_INLINE void dispatch_commit(struct ttm_ring *ring, unsigned place,
 }
 
 /*
- * Dispatches the kernel of which `seen` points to the slot. Returns false,
- * inconclusive, if it is not the same one.
+ * -- objects that a search of the index found ----------------------------------------
+ *
+ * A search holds no lock on them: a thread takes an object only by a CAS on its slot,
+ * which fails if the slot has changed.
  */
-static TTM_INLINE bool kernel_dispatched(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
-{
-	uint64_t w4, w7;
 
-	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
-		    !key_glance(key, ttm_closes(ring->process), seen)))
-		return false;
-	w4 = ttm_load(&seen->shared->w[4]);
-	w7 = ttm_load(&seen->shared->w[7]);
-	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_copy */
-	ttm_fence_acquire();
-	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
-		    object->size, object->cores) ||
-		ttm_load(&seen->shared->w[0]) != seen->w0)
-		return false;
-	ttm_ring_begin(ring);
-	dispatch_commit(
-		ring, where->place, where->members, seen->w1, object->id, now);
-	return true;
-}
-
-/*
- * Loads a kernel. The kernel is mostly live, so it is looked up first: after the clock,
- * when the bucket has arrived.
- */
-static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	struct ttm_seen seen;
-	uint64_t now;
-
-	/* Only read, so that other processors keep the line. */
-	__builtin_prefetch(way->bucket);
-	now = ttm_clock_now();
-	if (!key_point(ring->process, way->bucket, &way->key, &seen)) {
-		if (!ttm_place_is_alone(ring->process, where->place) ||
-			entry_is_elsewhere(ring, way)) {
-			ttm_kernel_load_slow(ring, *where, object_copy(object));
-			return;
-		}
-		insert_boldly(ring, where, object, way);
-		if (!ttm_place_is_alone(ring->process, where->place))
-			ttm_kernel_settle(ring, *where, object->id);
-		return;
-	}
-	if (kernel_dispatched(ring, where, object, &way->key, &seen, now))
-		return;
-	/* After a close, the kernel may be live on some of the devices only. */
-	if (ttm_place_is_alone(ring->process, where->place) &&
-		(where->members & (where->members - 1)) == 0)
-		ttm_insert_careful(ring, *where, object_copy(object), now);
-	else
-		ttm_kernel_load_slow(ring, *where, object_copy(object));
-}
-
-/* -- circular buffers ----------------------------------------------------------------- */
-
-/*
- * Replaces the CB that `seen` points to: the new slot goes live and gets an index
- * entry, then the old slot is freed. Returns false if that CB is gone; nothing has
- * happened then.
- */
-static TTM_INLINE bool cb_replace(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way, struct ttm_seen *seen)
-{
-	struct ttm_words *record = ttm_ring_record(ring, 0), *second, *shared;
-	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
-	uint64_t closes = ttm_closes(ring->process);
-	uint64_t *entry_at, entry, old_w6;
+/* A live slot as it was at one moment, and its place in the index. */
+struct ttm_found {
+	uint64_t *entry_at;
+	uint64_t entry;
+	uint32_t slot;
 	struct ttm_words words;
-	struct ttm_rest old;
+};
 
-	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
-		    !ttm_supply_peek(ring, &slot, &shared) ||
-		    !key_glance(&way->key, closes, seen)))
-		return false;
-	ttm_prefetch_write(shared);
-	entry = ttm_entry(&way->key, slot);
-	words_fill(&words, ring, object, where->place, closes);
-	words.w[1] |= TTM_W1(
-		slot, 0, 0, 0, (uint8_t)(TTM_W1_RANK(seen->w1) + 1));
-	ttm_supply_take_peeked(ring);
-	ttm_ring_begin(ring);
-	slot_begin(shared, &words, where->place);
-	words.w[6] = ttm_clock_now();
-	slot_end(shared, &words);
-	entry_at = ttm_bucket_put(way->bucket, entry);
-	TTM_TESTPOINT("index entered");
-	slot_rest(&old, seen, TTMEM_FIGURE_CB);
-	old_w6 = ttm_load(&seen->shared->w[6]); /* relaxed: as slot_rest */
-	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
-		ttm_replace_finish(ring, *where, entry_at, words_copy(&words),
-			(struct ttm_before){ old_slot, seen->w1, old_w6 });
-		return true;
-	}
-	ttm_ring_begin_two(ring);
-	members_count(ring, where->members, (uint32_t)closes,
-		&(struct ttm_change){
-			TTMEM_FIGURE_CB, 1, 1, object->bytes, old.bytes });
-	rest_write(
-		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
-	second = ttm_ring_record_after(ring, record);
-	alloc_begin(second, 0, &words);
-	ttm_record_end(second, &words);
-	ttm_ring_end(ring, 2);
-	ttm_supply_put(ring, old_slot, seen->shared);
-	if (TTM_UNLIKELY(ttm_index_may_have_other(ring->process, way->level,
-		    way->bucket, &way->key, entry_at, entry)))
-		ttm_replace_check(ring, *where, entry_at, words_copy(&words));
-	return true;
-}
+/*
+ * Copies a live slot; returns false if it is not live. An object that shrinks meanwhile
+ * is still live, so the copy is repeated; each repetition means that another thread has
+ * made progress.
+ */
+bool ttm_slot_copy(const struct ttm_words *shared, struct ttm_words *ret_words);
 
-static TTM_INLINE void cb_insert(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	struct ttm_seen seen;
-	bool found = key_point(ring->process, way->bucket, &way->key, &seen);
+/*
+ * Finds the next live object with this key, orphaned or not, in another slot than
+ * `except`.
+ */
+bool ttm_found_next(struct ttm_process *process, struct ttm_search *search,
+	const struct ttm_key *key, uint32_t except,
+	struct ttm_found *ret_found);
 
-	if (!found && !entry_is_elsewhere(ring, way))
-		insert_boldly(ring, where, object, way);
-	else if (TTM_UNLIKELY(!found ||
-			 !cb_replace(ring, where, object, way, &seen)))
-		ttm_insert_careful(
-			ring, *where, object_copy(object), ttm_clock_now());
-}
+uint64_t ttm_found_members(
+	const struct ttm_process *process, const struct ttm_found *found);
 
-/* -- all kinds ------------------------------------------------------------------------ */
+/* Returns the count of closes when the object was allocated. */
+uint32_t ttm_words_allocated(
+	const struct ttm_process *process, const struct ttm_words *words);
 
-static TTM_INLINE void ttm_object_insert(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object)
-{
-	struct ttm_way way;
+/* Returns the devices on which the object is live and not orphaned. */
+uint64_t ttm_found_current(
+	const struct ttm_process *process, const struct ttm_found *found);
 
-	way_set(&way, ring->process, where->place, object->figure, object->w5,
-		object->id);
-	if (object->figure < TTMEM_FIGURE_CB)
-		insert_boldly(ring, where, object, &way);
-	else if (object->figure == TTMEM_FIGURE_CB)
-		cb_insert(ring, where, object, &way);
-	else
-		kernel_insert(ring, where, object, &way);
-}
+/* Returns whether the object is current: live, and not orphaned on all its devices. */
+bool ttm_found_is_current(
+	const struct ttm_process *process, const struct ttm_found *found);
+
+/*
+ * Finds the object with this key that has a part on `members`: one that is not orphaned
+ * there comes first. To the caller all current objects with one key are the same.
+ */
+bool ttm_key_find(struct ttm_process *process, const struct ttm_key *key,
+	uint64_t members, struct ttm_found *ret_found);
+
+/*
+ * Reads the slot again after a CAS that failed. Returns true if it still holds the same
+ * object, on fewer devices.
+ */
+bool ttm_found_renew(struct ttm_process *process, struct ttm_found *found);
+
+/* Frees an object as seen_free() does, whatever devices it is still on. */
+bool ttm_found_free(struct ttm_process *process, struct ttm_found *found);
+
+void ttm_found_count(struct ttm_ring *ring, const struct ttm_found *found,
+	uint64_t members, unsigned flags);
+
+void ttm_free_write(struct ttm_words *record, unsigned flags, uint64_t now,
+	const struct ttm_words *words);
+
+void ttm_found_recycle(struct ttm_ring *ring, const struct ttm_found *found);
+
+/*
+ * Writes the record of a free that was won and counted; then the slot may be used
+ * again.
+ */
+void ttm_found_commit(struct ttm_ring *ring, const struct ttm_found *found,
+	unsigned flags, uint64_t now);
+
+/*
+ * Removes the object from these devices: it ends, or stays on the others. In an
+ * operation that has begun. Returns false if another thread was faster; nothing has
+ * happened then. *ret_left: the devices that the object left.
+ */
+bool ttm_found_leave(struct ttm_ring *ring, struct ttm_found *found,
+	uint64_t members, unsigned flags, uint64_t now, uint64_t *ret_left);
+
+/* Ends the whole object in an operation of its own; another thread may be faster. */
+void ttm_found_end(struct ttm_ring *ring, struct ttm_found *found,
+	unsigned flags, uint64_t now);
+
+bool ttm_blocks_or_loss(struct ttm_ring *ring, const struct ttm_where *where,
+	unsigned figure, uint64_t id, uint64_t bytes);
+
+bool ttm_words_are_same_kernel(
+	const struct ttm_words *one, const struct ttm_words *other);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "record/device.h"
 #include "record/index.h"
 #include "record/segment.h"
 

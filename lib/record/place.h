@@ -134,4 +134,45 @@ uint32_t ttm_mesh_make(const uint32_t *devices, size_t devices_len);
 /* Ends a handle; returns false if it does not exist. */
 bool ttm_mesh_end(struct ttm_process *process, uint32_t mesh);
 
+/* -- devices ------------------------------------------------------------------------- */
+
+/*
+ * Returns the current entry of a logical id; `make` creates an entry for an id that has
+ * none. Returns false without an entry.
+ */
+bool ttm_device_entry(struct ttm_process *process, uint32_t logical, bool make,
+	unsigned *ret_entry);
+
+/* Returns the count of complete closes: the stamp of objects allocated now. */
+static TTM_INLINE uint64_t ttm_closes(const struct ttm_process *process)
+{
+	/* pairs(closes): acquire, with close_finish: the epochs of all
+	 * closed devices have moved */
+	return ttm_load_acquire(&process->header->live.closes);
+}
+
+/*
+ * -- core sets ----------------------------------------------------------------------
+ *
+ * The cores that a `cores` argument stands for. Handles belong to the program, like
+ * mesh handles; a segment gets the set when the handle is first used there.
+ */
+
+#define TTM_CORE_SET_BIT 0x80000000u
+
+bool ttm_core_set_get(uint32_t handle, uint32_t *ret_cores);
+
+/*
+ * Converts a `cores` argument to what an object has: the count in bits 0-11, the core
+ * set's id in this segment in bits 12-23. Returns false if the count is too high or the
+ * handle does not exist.
+ */
+static TTM_INLINE bool ttm_cores_get(uint32_t cores, uint32_t *ret_cores)
+{
+	*ret_cores = cores;
+	return TTM_LIKELY(cores <= TTM_CORES_MAX) ||
+		((cores & TTM_CORE_SET_BIT) &&
+			ttm_core_set_get(cores, ret_cores));
+}
+
 #endif

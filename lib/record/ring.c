@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "record/segment.h"
-#include "record/supply.h"
 
 #define REAP_FIRST 16u
 #define REAP_PAUSE_NS 100000000u

@@ -7,7 +7,6 @@
 #include "record/index.h"
 #include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 /* Twice the number of names: probes are short. */
 #define NAME_TABLE_LEN 131072u

@@ -8,8 +8,6 @@
  * others are dropped, with files that never had a name. So no event is lost to a start
  * that another thread has begun.
  */
-#include "record/start.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,11 +18,8 @@
 
 #include "record/counters.h"
 #include "record/index.h"
-#include "record/leftover.h"
-#include "record/process.h"
 #include "record/ring.h"
 #include "record/segment.h"
-#include "record/supply.h"
 #include "shm/text.h"
 
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;

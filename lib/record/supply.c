@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/supply.h"
-
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "record/ring.h"
 #include "record/segment.h"
 
 #define STEP_LEN 128u /* slots that get memory in one step */
