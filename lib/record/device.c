@@ -307,7 +307,7 @@ static void epochs_end(struct ttm_ring *ring, const struct ttm_where *where)
 	for (; members; ttm_mask_take(&members))
 		ttm_peaks_keep(
 			ring->process, (unsigned)__builtin_ctzll(members));
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	note.w4 = place_close(ring->process, where->place);
 	for (members = where->members; members;) {
 		entry = ttm_mask_take(&members);
@@ -388,7 +388,7 @@ static void entry_open(struct ttm_ring *ring, unsigned entry,
 		.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head)),
 	};
 
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	facts_write(device, facts);
 	ttm_store(&device->opened, ttm_clock_now()); /* relaxed: display */
 	head_change(device, TTM_DEVICE_OPEN, 0);

@@ -82,7 +82,7 @@ static void failure_record(struct ttm_ring *ring, const struct ttm_where *where,
 			0, 0);
 		return;
 	}
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	note.w5 = failure_keep(ring, where, failure);
 	while (members)
 		ttm_own_add(&ring->blocks[ttm_mask_take(&members)]
@@ -154,7 +154,7 @@ static TTM_SLOW void mark(const char *text)
 
 	if (!ring)
 		return;
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	note.w2 = mark_keep(ring, text ? text : "");
 	ttm_note_commit(ring, &note);
 	ttm_hook_leave(ring);

@@ -14,6 +14,53 @@
 /* -- the common path of insertions --------------------------------------------------- */
 
 /*
+ * Inserts first, then checks for others with the same key, because a live duplicate of
+ * a buffer is an anomaly and may cost more. Everything that can be written before the
+ * clock is read is written before: reading it takes as long as the stores, which the
+ * CAS waits for.
+ */
+static TTM_INLINE void insert_boldly(struct ttm_ring *ring,
+	const struct ttm_where *where, const struct ttm_object *object,
+	const struct ttm_way *way)
+{
+	struct ttm_words *record = ttm_ring_record(ring, 0), *shared;
+	uint64_t *entry_at, closes;
+	struct ttm_words words;
+	uint32_t slot;
+
+	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
+		    !ttm_supply_peek(ring, &slot, &shared))) {
+		ttm_insert_slow(ring, *where, *object);
+		return;
+	}
+	ttm_prefetch_write(shared);
+	ttm_prefetch_write(way->bucket);
+	ttm_place_use(ring->process, where->place);
+	closes = ttm_closes(ring->process);
+	words_fill(&words, ring, object, where->place, closes);
+	words.w[1] |= slot;
+	ttm_supply_take_peeked(ring);
+	ttm_ring_begin(ring, 1);
+	slot_begin(shared, &words, where->place);
+	alloc_begin(record, 0, &words);
+	words.w[6] = ttm_clock_now();
+	ttm_record_end(record, &words);
+	slot_end(shared, &words);
+	entry_at = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
+	TTM_TESTPOINT("index entered");
+	if (TTM_UNLIKELY(!entry_at ||
+		    ttm_index_may_have_other(ring->process, way->level,
+			    way->bucket, &way->key, entry_at,
+			    ttm_entry(&way->key, slot)))) {
+		ttm_insert_check(ring, *where, entry_at);
+		return;
+	}
+	members_alloc(ring, where->members, object->figure, (uint32_t)closes,
+		object->bytes);
+	ttm_ring_end(ring, 1);
+}
+
+/*
  * Returns whether an entry with the key's tag is in an overflow line or an older level.
  */
 static TTM_INLINE bool entry_is_elsewhere(
@@ -48,7 +95,7 @@ static TTM_INLINE bool kernel_dispatched(struct ttm_ring *ring,
 		    object->size, object->cores) ||
 		ttm_load(&seen->shared->w[0]) != seen->w0)
 		return false;
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	dispatch_commit(
 		ring, where->place, where->members, seen->w1, object->id, now);
 	return true;
@@ -71,7 +118,7 @@ static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 	if (!key_point(ring->process, way->bucket, &way->key, &seen)) {
 		if (!ttm_place_is_alone(ring->process, where->place) ||
 			entry_is_elsewhere(ring, way)) {
-			ttm_kernel_load_slow(ring, *where, object_copy(object));
+			ttm_kernel_load_slow(ring, *where, *object);
 			return;
 		}
 		insert_boldly(ring, where, object, way);
@@ -84,9 +131,9 @@ static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 	/* After a close, the kernel may be live on some of the devices only. */
 	if (ttm_place_is_alone(ring->process, where->place) &&
 		(where->members & (where->members - 1)) == 0)
-		ttm_insert_careful(ring, *where, object_copy(object), now);
+		ttm_insert_careful(ring, *where, *object, now);
 	else
-		ttm_kernel_load_slow(ring, *where, object_copy(object));
+		ttm_kernel_load_slow(ring, *where, *object);
 }
 
 /* -- circular buffers ----------------------------------------------------------------- */
@@ -117,7 +164,7 @@ static TTM_INLINE bool cb_replace(struct ttm_ring *ring,
 	words.w[1] |= TTM_W1(
 		slot, 0, 0, 0, (uint8_t)(TTM_W1_RANK(seen->w1) + 1));
 	ttm_supply_take_peeked(ring);
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	slot_begin(shared, &words, where->place);
 	words.w[6] = ttm_clock_now();
 	slot_end(shared, &words);
@@ -126,11 +173,11 @@ static TTM_INLINE bool cb_replace(struct ttm_ring *ring,
 	slot_rest(&old, seen, TTMEM_FIGURE_CB);
 	old_w6 = ttm_load(&seen->shared->w[6]); /* relaxed: as slot_rest */
 	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
-		ttm_replace_finish(ring, *where, entry_at, words_copy(&words),
+		ttm_replace_finish(ring, *where, entry_at, words,
 			(struct ttm_before){ old_slot, seen->w1, old_w6 });
 		return true;
 	}
-	ttm_ring_begin_two(ring);
+	ttm_ring_begin(ring, 2);
 	members_count(ring, where->members, (uint32_t)closes,
 		&(struct ttm_change){
 			TTMEM_FIGURE_CB, 1, 1, object->bytes, old.bytes });
@@ -143,7 +190,7 @@ static TTM_INLINE bool cb_replace(struct ttm_ring *ring,
 	ttm_supply_put(ring, old_slot, seen->shared);
 	if (TTM_UNLIKELY(ttm_index_may_have_other(ring->process, way->level,
 		    way->bucket, &way->key, entry_at, entry)))
-		ttm_replace_check(ring, *where, entry_at, words_copy(&words));
+		ttm_replace_check(ring, *where, entry_at, words);
 	return true;
 }
 
@@ -158,8 +205,7 @@ static TTM_INLINE void cb_insert(struct ttm_ring *ring,
 		insert_boldly(ring, where, object, way);
 	else if (TTM_UNLIKELY(!found ||
 			 !cb_replace(ring, where, object, way, &seen)))
-		ttm_insert_careful(
-			ring, *where, object_copy(object), ttm_clock_now());
+		ttm_insert_careful(ring, *where, *object, ttm_clock_now());
 }
 
 /* -- all kinds ------------------------------------------------------------------------ */
@@ -233,7 +279,7 @@ static TTM_INLINE void insert(uint32_t device, const struct ttm_object *object)
 	if (TTM_LIKELY(ttm_where_known(ring->process, device, &where)))
 		object_insert(ring, &where, object);
 	else
-		insert_first(ring, device, object_copy(object));
+		insert_first(ring, device, *object);
 	ttm_hook_leave(ring);
 }
 

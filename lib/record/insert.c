@@ -70,7 +70,7 @@ static bool is_same_kernel(
 
 static void dispatch_count(struct insertion *in, const struct ttm_found *found)
 {
-	ttm_ring_begin(in->ring);
+	ttm_ring_begin(in->ring, 1);
 	dispatch_commit(in->ring, in->where.place, in->where.members,
 		found->words.w[1], found->words.w[2], ttm_clock_now());
 }
@@ -193,7 +193,7 @@ static void insert_instead_of(struct insertion *in,
 {
 	struct ttm_ring *ring = in->ring;
 
-	ttm_ring_begin_two(ring);
+	ttm_ring_begin(ring, 2);
 	ttm_free_write(ttm_ring_record(ring, 0), free_flags,
 		in->mine.words.w[6], &earlier->words);
 	alloc_write(ttm_ring_record(ring, 1), alloc_flags, &in->mine.words);
@@ -319,14 +319,15 @@ static bool insertion_begin(struct insertion *in, uint8_t rank)
 	struct ttm_words *shared;
 	bool done;
 
-	if (!ttm_supply_take(ring, &in->mine.slot)) {
+	if (!ttm_supply_reserve(ring, 1) ||
+		!ttm_supply_peek(ring, &in->mine.slot, &shared)) {
 		insertion_lost(in, TTMEM_LOSS_NO_SLOT);
 		return false;
 	}
+	ttm_supply_take_peeked(ring);
 	*w1 = TTM_W1_WITH(*w1, in->mine.slot, rank);
 	ttm_place_use(ring->process, in->where.place);
-	ttm_ring_begin(ring);
-	shared = ttm_slot_at(ring->process, in->mine.slot);
+	ttm_ring_begin(ring, 1);
 	slot_begin(shared, &in->mine.words, in->where.place);
 	slot_end(shared, &in->mine.words);
 	done = insertion_index(in);

@@ -26,7 +26,7 @@ static uint64_t kernel_elsewhere(struct ttm_ring *ring,
 			where->members;
 		if (!members)
 			return 0;
-		ttm_ring_begin(ring);
+		ttm_ring_begin(ring, 1);
 		if (ttm_words_are_same_kernel(&found.words, &words)) {
 			dispatch_commit(ring,
 				ttm_place_of(ring->process, members, true),
@@ -67,7 +67,7 @@ TTM_COLD void ttm_kernel_settle(
 		members &= ttm_found_current(process, &other);
 		if (!members)
 			continue;
-		ttm_ring_begin(ring);
+		ttm_ring_begin(ring, 1);
 		if (!ttm_found_leave(ring,
 			    own.slot < other.slot ? &own : &other, members,
 			    TTM_FLAG_REPLACED, now, &left))

@@ -111,38 +111,6 @@ void ttm_program_remove(
 void ttm_cbs_remove(
 	struct ttm_ring *ring, const struct ttm_where *where, uint64_t unused);
 
-/*
- * Copies an object field by field, only where the call is: a struct that is copied
- * whole would be kept in memory on the usual path, too.
- */
-static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
-{
-	return (struct ttm_object){
-		.figure = object->figure,
-		.flags = object->flags,
-		.cores = object->cores,
-		.id = object->id,
-		.address = object->address,
-		.size = object->size,
-		.w5 = object->w5,
-		.bytes = object->bytes,
-	};
-}
-
-static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
-{
-	return (struct ttm_words){ {
-		words->w[0],
-		words->w[1],
-		words->w[2],
-		words->w[3],
-		words->w[4],
-		words->w[5],
-		words->w[6],
-		words->w[7],
-	} };
-}
-
 /* -- keys and slots -------------------------------------------------------------- */
 
 /* The bucket of a key in the newest level of the index. */
@@ -255,13 +223,13 @@ static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
 static TTM_INLINE void members_count(struct ttm_ring *ring, uint64_t members,
 	uint32_t allocated, const struct ttm_change *change)
 {
-	struct ttm_device *devices = ring->process->devices, *device;
+	struct ttm_device *device;
 	unsigned entry;
 	uint64_t era;
 
 	do {
 		entry = ttm_mask_take(&members);
-		device = &devices[entry];
+		device = &ring->process->devices[entry];
 		era = ttm_device_era(device);
 		ttm_device_count(device, ring->blocks[entry], change, era,
 			TTM_UNLIKELY(era_is_newer(era, allocated)));
@@ -379,7 +347,7 @@ static TTM_INLINE void ttm_object_remove(struct ttm_ring *ring,
 	/* The clock holds up everything behind it; the bucket arrives
 	 * meanwhile. */
 	ttm_prefetch_write(way.bucket);
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	now = ttm_clock_now();
 	closes = ttm_closes(ring->process);
 	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
@@ -447,53 +415,6 @@ static TTM_INLINE void words_fill(struct ttm_words *words,
 	w[4] = TTM_W4(object->size, place);
 	w[5] = object->w5;
 	w[7] = TTM_W7(scope.name, 0, object->cores, 0);
-}
-
-/*
- * Inserts first, then checks for others with the same key, because a live duplicate of
- * a buffer is an anomaly and may cost more. Everything that can be written before the
- * clock is read is written before: reading it takes as long as the stores, which the
- * CAS waits for.
- */
-static TTM_INLINE void insert_boldly(struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	struct ttm_words *record = ttm_ring_record(ring, 0), *shared;
-	uint64_t *entry_at, closes;
-	struct ttm_words words;
-	uint32_t slot;
-
-	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
-		    !ttm_supply_peek(ring, &slot, &shared))) {
-		ttm_insert_slow(ring, *where, object_copy(object));
-		return;
-	}
-	ttm_prefetch_write(shared);
-	ttm_prefetch_write(way->bucket);
-	ttm_place_use(ring->process, where->place);
-	closes = ttm_closes(ring->process);
-	words_fill(&words, ring, object, where->place, closes);
-	words.w[1] |= slot;
-	ttm_supply_take_peeked(ring);
-	ttm_ring_begin(ring);
-	slot_begin(shared, &words, where->place);
-	alloc_begin(record, 0, &words);
-	words.w[6] = ttm_clock_now();
-	ttm_record_end(record, &words);
-	slot_end(shared, &words);
-	entry_at = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!entry_at ||
-		    ttm_index_may_have_other(ring->process, way->level,
-			    way->bucket, &way->key, entry_at,
-			    ttm_entry(&way->key, slot)))) {
-		ttm_insert_check(ring, *where, entry_at);
-		return;
-	}
-	members_alloc(ring, where->members, object->figure, (uint32_t)closes,
-		object->bytes);
-	ttm_ring_end(ring, 1);
 }
 
 /* -- kernels ------------------------------------------------------------------------ */

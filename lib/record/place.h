@@ -119,6 +119,11 @@ static inline bool ttm_place_is_alone(
 {
 	struct ttm_overlap overlap;
 
+	/* relaxed: this may miss an object that another thread is inserting.
+	 * Many programs have but one place. */
+	if (TTM_LIKELY(ttm_load(&process->held_len) ==
+		    ttm_load32(&process->places[place].held)))
+		return true;
 	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
 	return ttm_overlap_next(process, &overlap) == 0;
 }

@@ -235,7 +235,7 @@ void ttm_found_end(struct ttm_ring *ring, struct ttm_found *found,
 {
 	uint64_t left;
 
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	if (!ttm_found_leave(ring, found, UINT64_MAX, flags, now, &left))
 		ttm_noop_commit(ring);
 }
@@ -279,7 +279,7 @@ static uint64_t key_leave(struct ttm_ring *ring, const struct ttm_key *key,
 			part &= ttm_found_current(ring->process, &found);
 		if (!part)
 			return 0;
-		ttm_ring_begin(ring);
+		ttm_ring_begin(ring, 1);
 		if (ttm_found_leave(ring, &found, part, 0, now, &left))
 			return left;
 	}
@@ -287,7 +287,7 @@ static uint64_t key_leave(struct ttm_ring *ring, const struct ttm_key *key,
 }
 
 /*
- * Frees the object on all places, the caller's first; `key` has no place yet. Returns
+ * Frees the object on all places, the caller's first, whatever place `key` has. Returns
  * the devices without an object.
  */
 static uint64_t key_leave_places(struct ttm_ring *ring,
@@ -304,8 +304,8 @@ static uint64_t key_leave_places(struct ttm_ring *ring,
 		place = ttm_overlap_next(ring->process, &overlap);
 	for (; members && place;
 		place = ttm_overlap_next(ring->process, &overlap)) {
-		on_place = *key;
-		ttm_key_on(&on_place, place);
+		ttm_key_set(
+			&on_place, place, key->figure, key->program, key->id);
 		members &= ~key_leave(ring, &on_place, members, late, now);
 	}
 	return members;
@@ -322,7 +322,7 @@ static uint64_t key_remove(struct ttm_ring *ring, const struct ttm_where *where,
 	struct ttm_where rest = *where;
 	struct ttm_key key;
 
-	ttm_key_begin(&key, figure, program, id);
+	ttm_key_set(&key, 0, figure, program, id);
 	rest.members = key_leave_places(ring, &rest, &key, false, now);
 	/* Another thread may have closed a device meanwhile. */
 	if (rest.members && ttm_closes(ring->process))
@@ -405,37 +405,9 @@ static void part_leave(struct ttm_ring *ring, struct ttm_found *found,
 
 	if (!(ttm_found_members(ring->process, found) & members))
 		return;
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	if (!ttm_found_leave(ring, found, members, 0, now, &left))
 		ttm_noop_commit(ring);
-}
-
-/*
- * Ends the usual CB of a program: whole, younger than any close, and leaving all its
- * devices. False is inconclusive.
- */
-static TTM_INLINE bool cb_end(struct ttm_ring *ring, unsigned place,
-	uint64_t members, uint64_t program, uint64_t closes, uint64_t now,
-	struct ttm_seen *seen)
-{
-	const uint64_t *w;
-	uint64_t id;
-
-	seen->shared = ttm_slot_at(ring->process, ttm_entry_slot(seen->entry));
-	w = seen->shared->w;
-	/* pairs(slot): acquire, with slot_end: the body is whole */
-	seen->w0 = ttm_load_acquire(&w[0]);
-	/* relaxed: seen_end's CAS shows whether they are of one object */
-	seen->w1 = ttm_load(&w[1]);
-	id = ttm_load(&w[2]);
-	if ((seen->w0 & 0xffff) != TTM_W0(0, place, TTM_SLOT_LIVE) ||
-		TTM_W1_STAMP(seen->w1) != (uint16_t)closes ||
-		TTM_W1_FIGURE(seen->w1) != TTMEM_FIGURE_CB ||
-		ttm_load(&w[5]) != program ||
-		!entry_stands(seen->entry_at, seen->entry))
-		return false;
-	ttm_ring_begin(ring);
-	return seen_end(ring, members, TTMEM_FIGURE_CB, closes, id, now, seen);
 }
 
 /*
@@ -450,16 +422,26 @@ static void cbs_end(struct ttm_ring *ring, unsigned place, uint64_t members,
 	struct ttm_search search;
 	struct ttm_seen seen;
 	struct ttm_found found;
+	struct ttm_key key;
 
+	ttm_key_set(&key, place, TTMEM_FIGURE_CB, program, 0);
 	for (line = 0; line < TTM_CB_LINES; line++) {
 		ttm_search_start(&search, ring->process,
 			ttm_cb_bucket_hash(program, line, part), 0);
 		while ((seen.entry_at = ttm_search_next(
 				&search, &seen.entry))) {
+			/* The usual CB is whole, and leaves all its devices. */
+			seen.shared = ttm_slot_at(
+				ring->process, ttm_entry_slot(seen.entry));
+			/* relaxed: compared again with the rest */
+			key.id = ttm_load(&seen.shared->w[2]);
 			if ((has & ~members) == 0 &&
-				cb_end(ring, place, has, program, closes, now,
-					&seen))
-				continue;
+				key_glance(&key, closes, &seen)) {
+				ttm_ring_begin(ring, 1);
+				if (seen_end(ring, has, TTMEM_FIGURE_CB, closes,
+					    key.id, now, &seen))
+					continue;
+			}
 			found.entry_at = seen.entry_at;
 			found.entry = seen.entry;
 			found.slot = ttm_entry_slot(seen.entry);
@@ -492,13 +474,11 @@ static void kernel_end(struct ttm_ring *ring, unsigned place, uint64_t members,
 	if ((has & ~members) == 0 &&
 		key_point(ring->process, way.bucket, &way.key, &seen) &&
 		key_glance(&way.key, closes, &seen)) {
-		ttm_ring_begin(ring);
+		ttm_ring_begin(ring, 1);
 		if (!seen_end(ring, has, TTMEM_FIGURE_KERNEL, closes, kernel,
 			    now, &seen))
 			ttm_noop_commit(ring);
 	}
-	if (!ttm_index_may_have(way.level, way.bucket, &way.key))
-		return;
 	/* Visit each object once: a part cannot leave without a place for
 	 * the rest. */
 	ttm_search_key(&search, ring->process, &way.key);

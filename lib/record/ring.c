@@ -466,7 +466,9 @@ void ttm_note_commit(struct ttm_ring *ring, const struct ttm_note *note)
 		TTM_W7(ttm_scope_now(ring).name, 0, 0, 0),
 	} };
 
-	ttm_ring_commit(ring, &record);
+	ttm_record_write(ttm_ring_record(ring, 0), record.w[0], record.w[1],
+		record.w[3], &record);
+	ttm_ring_end(ring, 1);
 }
 
 TTM_COLD void ttm_noops_write(
@@ -508,7 +510,7 @@ void ttm_anomaly_commit(struct ttm_ring *ring, enum ttmem_anomaly reason,
 void ttm_anomaly(struct ttm_ring *ring, enum ttmem_anomaly reason,
 	unsigned place, unsigned figure, uint64_t id)
 {
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	ttm_anomaly_commit(ring, reason, place, figure, id);
 }
 
@@ -525,7 +527,7 @@ void ttm_loss(struct ttm_ring *ring, enum ttmem_loss reason, unsigned place,
 		.w5 = bytes,
 	};
 
-	ttm_ring_begin(ring);
+	ttm_ring_begin(ring, 1);
 	ttm_own_add(&ring->own_block->lost_events[reason], 1);
 	ttm_own_add(&ring->own_block->lost_bytes[reason], bytes);
 	ttm_note_commit(ring, &note);

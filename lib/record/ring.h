@@ -29,7 +29,8 @@
 /* Gives memory to the next records: see ring.c. */
 void ttm_ring_extend(struct ttm_ring *ring);
 
-static TTM_INLINE void ring_intend(struct ttm_ring *ring, uint64_t records)
+/* Begins an operation with one record or two, or raises one that has begun to two. */
+static TTM_INLINE void ttm_ring_begin(struct ttm_ring *ring, uint64_t records)
 {
 	if (TTM_UNLIKELY(ring->tail >= ring->limit))
 		ttm_ring_extend(ring);
@@ -40,17 +41,6 @@ static TTM_INLINE void ring_intend(struct ttm_ring *ring, uint64_t records)
 	 * intent */
 	ttm_fence_release();
 	TTM_TESTPOINT("intent raised");
-}
-
-static TTM_INLINE void ttm_ring_begin(struct ttm_ring *ring)
-{
-	ring_intend(ring, 1);
-}
-
-/* Begins an operation with two records, or raises one that has begun to two. */
-static TTM_INLINE void ttm_ring_begin_two(struct ttm_ring *ring)
-{
-	ring_intend(ring, 2);
 }
 
 /* Returns where the next record goes, or one `ahead` of it. */
@@ -106,14 +96,6 @@ static TTM_INLINE void ttm_ring_end(struct ttm_ring *ring, unsigned records)
 	TTM_TESTPOINT("tail raised");
 }
 
-static inline void ttm_ring_commit(
-	struct ttm_ring *ring, const struct ttm_words *record)
-{
-	ttm_record_write(ttm_ring_record(ring, 0), record->w[0], record->w[1],
-		record->w[3], record);
-	ttm_ring_end(ring, 1);
-}
-
 /*
  * Makes the counter block of a ring for a device entry (TTM_BLOCK_LANE_WIDE: its own);
  * returns NULL if the segment cannot grow.
@@ -147,8 +129,6 @@ static TTM_INLINE bool ttm_ring_blocks(struct ttm_ring *ring, uint64_t members)
 bool ttm_supply_init(struct ttm_process *process);
 void ttm_supply_drop(struct ttm_process *process);
 
-/* Adds a batch to the cache, which has room for it; false: the segment cannot grow. */
-bool ttm_supply_refill(struct ttm_ring *ring);
 void ttm_supply_spill(struct ttm_ring *ring);
 
 /*
@@ -161,8 +141,7 @@ bool ttm_supply_reserve(struct ttm_ring *ring, uint32_t slots);
 void ttm_supply_return(struct ttm_ring *ring);
 
 /*
- * Returns the slot that ttm_supply_take() would give; false if that would have to
- * refill.
+ * Returns the slot that ttm_supply_take_peeked() takes; false if the cache is empty.
  */
 static inline bool ttm_supply_peek(const struct ttm_ring *ring,
 	uint32_t *ret_slot, struct ttm_words **ret_at)
@@ -177,15 +156,6 @@ static inline bool ttm_supply_peek(const struct ttm_ring *ring,
 static inline void ttm_supply_take_peeked(struct ttm_ring *ring)
 {
 	ring->cache_len--;
-}
-
-/* Takes a slot; returns false if the segment cannot grow. */
-static inline bool ttm_supply_take(struct ttm_ring *ring, uint32_t *ret_slot)
-{
-	if (TTM_UNLIKELY(ring->cache_len == 0) && !ttm_supply_refill(ring))
-		return false;
-	*ret_slot = ring->cache[--ring->cache_len];
-	return true;
 }
 
 static inline void ttm_supply_put(

@@ -224,34 +224,31 @@ static int process_start(const char *dir, uint64_t max_bytes)
 
 static const char *error_text(int error)
 {
-	switch (error) {
-	case 0:
-		return "";
-	case EMEDIUMTYPE:
-		return "the base directory is not on tmpfs";
-	case EINVAL:
-		return "the base directory is not an absolute path";
-	case EPERM:
-		return "the base directory belongs to somebody else, or others "
-		       "may write there and it is not sticky";
-	case ENOENT:
-		return "the base directory does not exist";
-	case EACCES:
-		return "no permission for the base directory";
-	case ENOSPC:
-		return "the filesystem of the base directory is full";
-	case EFBIG:
-		return "the limit for file sizes is too low";
-	case EMFILE:
-	case ENFILE:
-		return "no file descriptor is left";
-	case ENOMEM:
-		return "no memory";
-	case ENAMETOOLONG:
-		return "the path of the base directory is too long";
-	default:
-		return "the segment could not be made";
-	}
+	static const struct {
+		int error;
+		const char *text;
+	} texts[] = {
+		{ 0, "" },
+		{ EMEDIUMTYPE, "the base directory is not on tmpfs" },
+		{ EINVAL, "the base directory is not an absolute path" },
+		{ EPERM,
+			"the base directory belongs to somebody else, or "
+			"others may write there and it is not sticky" },
+		{ ENOENT, "the base directory does not exist" },
+		{ EACCES, "no permission for the base directory" },
+		{ ENOSPC, "the filesystem of the base directory is full" },
+		{ EFBIG, "the limit for file sizes is too low" },
+		{ EMFILE, "no file descriptor is left" },
+		{ ENFILE, "no file descriptor is left" },
+		{ ENOMEM, "no memory" },
+		{ ENAMETOOLONG, "the path of the base directory is too long" },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].error == error)
+			return texts[i].text;
+	return "the segment could not be made";
 }
 
 /*

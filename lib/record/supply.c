@@ -218,7 +218,8 @@ static bool supply_grow(struct ttm_process *process)
 	return false;
 }
 
-TTM_COLD bool ttm_supply_refill(struct ttm_ring *ring)
+/* Adds a batch to the cache, which has room for it; false: the segment cannot grow. */
+static bool cache_refill(struct ttm_ring *ring)
 {
 	struct ttm_process *process = ring->process;
 	uint32_t at, len = ring->cache_len, end = len + TTM_BATCH_LEN;
@@ -239,7 +240,7 @@ TTM_COLD bool ttm_supply_refill(struct ttm_ring *ring)
 TTM_COLD bool ttm_supply_reserve(struct ttm_ring *ring, uint32_t slots)
 {
 	while (ring->cache_len < slots)
-		if (!ttm_supply_refill(ring))
+		if (!cache_refill(ring))
 			return false;
 	return true;
 }
