@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Core sets: handles of the program, and what a segment has of them. */
 #include <stddef.h>
 #include <string.h>
 

@@ -150,7 +150,10 @@ static void facts_from(const struct ttmem_device_info *info,
 	size_t i;
 
 	words[0] = 0;
-	memcpy(&words[1], &info->chip_id, 8 * (FACT_WORDS - 1));
+	memcpy(&words[1],
+		(const char *)info +
+			offsetof(struct ttmem_device_info, chip_id),
+		8 * (FACT_WORDS - 1));
 	text_end(ret_facts->arch);
 	text_end(ret_facts->board);
 	for (i = 1; i < FACT_WORDS; i++) {

@@ -309,6 +309,8 @@ bool ttm_extent_move(
 	process->extents[index] = place;
 	moved = mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
 			MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+	if (!moved)
+		growth_block(process);
 	ttm_release(&hold);
 	return moved;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* What dead processes left where no aggregator serves; markers of untracked ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Places, and the handles of meshes that stand for them. */
 #include "record/place.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The segment file: header, making, naming and ending. */
 #include "record/segment.h"
 
 #include <errno.h>

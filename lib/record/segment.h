@@ -101,8 +101,8 @@ void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
 /*
- * Between claim and publication: moves the extent to a free address. Returns false if
- * that is impossible.
+ * Between claim and publication: moves the extent to a reserved address. Returns
+ * false if that is impossible; after that, growth pauses.
  */
 bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place);

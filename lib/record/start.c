@@ -262,18 +262,20 @@ static void stderr_say(const char *line, size_t length)
 	const struct timespec at_once = { 0, 0 };
 	sigset_t ours, pending;
 	fd_set ready;
+	int signal;
 
 	/* Not poll, which fails under a low limit for descriptors. */
 	FD_ZERO(&ready);
 	FD_SET(STDERR_FILENO, &ready);
 	if (pselect(STDERR_FILENO + 1, NULL, &ready, NULL, &at_once, NULL) != 1)
 		return;
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGPIPE);
-	sigaddset(&ours, SIGXFSZ);
 	sigpending(&pending);
-	if (write(STDERR_FILENO, line, length) < 0 &&
-		!sigismember(&pending, errno == EPIPE ? SIGPIPE : SIGXFSZ))
+	if (write(STDERR_FILENO, line, length) >= 0)
+		return;
+	signal = errno == EPIPE ? SIGPIPE : SIGXFSZ;
+	sigemptyset(&ours);
+	sigaddset(&ours, signal);
+	if (!sigismember(&pending, signal))
 		sigtimedwait(&ours, NULL, &at_once);
 }
 

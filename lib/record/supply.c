@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The supply of free slots: extents of slots, and the stack of batches. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -33,15 +34,18 @@ static uint32_t slot_extents_max(void)
 
 bool ttm_supply_init(struct ttm_process *process)
 {
-	void *range;
+	void *range = MAP_FAILED;
+	uint32_t extents;
 
-	process->slot_extents = slot_extents_max();
-	range = mmap(NULL, slots_size(process), PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (range == MAP_FAILED)
-		return false;
-	process->slots_at = range;
-	return true;
+	/* Locked memory may be limited, too: then less will do. */
+	for (extents = slot_extents_max(); extents && range == MAP_FAILED;
+		extents /= 2) {
+		process->slot_extents = extents;
+		range = mmap(NULL, slots_size(process), PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	}
+	process->slots_at = range == MAP_FAILED ? NULL : range;
+	return process->slots_at != NULL;
 }
 
 void ttm_supply_drop(struct ttm_process *process)
@@ -145,8 +149,11 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 
 	if (links)
 		extent = ttm_extent_claim(process, &index);
-	/* Claim the links first: every thread that sees a slot needs them. */
+	/* Claim the links first: every thread that sees a slot needs them. If
+	 * the move fails, they keep this ordinal from being used again: it may
+	 * have no reserved addresses any more. */
 	if (extent && ttm_pointer_set_once(&process->links[ordinal], links)) {
+		links = NULL;
 		if (ttm_extent_move(process, index, extent, place)) {
 			ttm_pointer_set_once(
 				&process->slots[ordinal].memory, place);
@@ -154,7 +161,6 @@ static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 				process, index, TTM_EXTENT_SLOTS, ordinal);
 			return true;
 		}
-		ttm_pointer_clear(&process->links[ordinal], links);
 	}
 	if (extent)
 		ttm_extent_abandon(process, index, extent);
