@@ -131,7 +131,7 @@ static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 	/* After a close, the kernel may be live on some of the devices only. */
 	if (ttm_place_is_alone(ring->process, where->place) &&
 		(where->members & (where->members - 1)) == 0)
-		ttm_insert_careful(ring, *where, *object, now);
+		ttm_insert_slow(ring, *where, *object);
 	else
 		ttm_kernel_load_slow(ring, *where, *object);
 }
@@ -205,7 +205,7 @@ static TTM_INLINE void cb_insert(struct ttm_ring *ring,
 		insert_boldly(ring, where, object, way);
 	else if (TTM_UNLIKELY(!found ||
 			 !cb_replace(ring, where, object, way, &seen)))
-		ttm_insert_careful(ring, *where, *object, ttm_clock_now());
+		ttm_insert_slow(ring, *where, *object);
 }
 
 /* -- all kinds ------------------------------------------------------------------------ */

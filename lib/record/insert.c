@@ -360,30 +360,22 @@ static void insertion_check(struct insertion *in)
 		insertion_settle(in);
 }
 
-/* Prepares an insertion; returns false if there are no counter blocks for it. */
-static bool insertion_prepare(struct insertion *in, struct ttm_ring *ring,
-	const struct ttm_where *where, const struct ttm_object *object,
-	uint64_t now)
-{
-	in->ring = ring;
-	in->where = *where;
-	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(
-		&in->key, where->place, object->figure, object->w5, object->id);
-	words_fill(&in->mine.words, ring, object, where->place,
-		ttm_closes(in->ring->process));
-	in->mine.words.w[6] = now;
-	return ttm_blocks_or_loss(
-		in->ring, where, object->figure, object->id, object->bytes);
-}
-
 static void insert_on(struct ttm_ring *ring, const struct ttm_where *where,
 	const struct ttm_object *object, bool careful)
 {
 	struct insertion in; /* not zeroed: it is large */
 
-	if (!insertion_prepare(&in, ring, where, object, ttm_clock_now()))
+	if (!ttm_blocks_or_loss(
+		    ring, where, object->figure, object->id, object->bytes))
 		return;
+	in.ring = ring;
+	in.where = *where;
+	in.before.slot = TTM_SLOT_NONE;
+	ttm_key_set(
+		&in.key, where->place, object->figure, object->w5, object->id);
+	words_fill(&in.mine.words, ring, object, where->place,
+		ttm_closes(ring->process));
+	in.mine.words.w[6] = ttm_clock_now();
 	if (careful)
 		insert_careful(&in);
 	else if (insertion_begin(&in, 0))
@@ -427,15 +419,6 @@ TTM_COLD void ttm_insert_slow(
 		insert_on_each(ring, where, &object, careful);
 	else
 		insert_on(ring, &where, &object, careful);
-}
-
-TTM_SLOW void ttm_insert_careful(struct ttm_ring *ring, struct ttm_where where,
-	struct ttm_object object, uint64_t now)
-{
-	struct insertion in; /* not zeroed: it is large */
-
-	if (insertion_prepare(&in, ring, &where, &object, now))
-		insert_careful(&in);
 }
 
 /*

@@ -61,10 +61,6 @@ struct ttm_before {
 void ttm_insert_slow(struct ttm_ring *ring, struct ttm_where where,
 	struct ttm_object object);
 
-/* Inserts an object whose key is often live already: looks before it inserts. */
-void ttm_insert_careful(struct ttm_ring *ring, struct ttm_where where,
-	struct ttm_object object, uint64_t now);
-
 /*
  * Checks for others with the key of an object that went live without a look. The words
  * of its slot are in the ring's next record. `entry_at` NULL: the object is not in the

@@ -391,13 +391,6 @@ void ttm_remove_any(
 
 /* -- the end of a program --------------------------------------------------------------- */
 
-static bool words_are_cb_of(
-	const struct ttm_words *words, unsigned place, uint64_t program)
-{
-	return TTM_W1_FIGURE(words->w[1]) == TTMEM_FIGURE_CB &&
-		words->w[5] == program && TTM_W4_PLACE(words->w[4]) == place;
-}
-
 static void part_leave(struct ttm_ring *ring, struct ttm_found *found,
 	uint64_t members, uint64_t now)
 {
@@ -448,7 +441,7 @@ static void cbs_end(struct ttm_ring *ring, unsigned place, uint64_t members,
 			if (ttm_slot_copy(
 				    ttm_slot_at(ring->process, found.slot),
 				    &found.words) &&
-				words_are_cb_of(&found.words, place, program) &&
+				words_have_key(&found.words, &key) &&
 				entry_stands(found.entry_at, found.entry))
 				part_leave(ring, &found, members, now);
 		}
