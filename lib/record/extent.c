@@ -238,7 +238,7 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 			extent_off(index) + TTM_EXTENT_SIZE - PAGE, PAGE) < 0)
 		return NULL;
 	extent = ttm_range_map(fd, extent_off(index), TTM_EXTENT_SIZE);
-	process->extents[index] = extent;
+	ttm_pointer_set(&process->extents[index], extent);
 	return extent;
 }
 
@@ -290,7 +290,7 @@ void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent)
 {
-	process->extents[index] = NULL;
+	ttm_pointer_set(&process->extents[index], NULL);
 	if (extent)
 		munmap(extent, TTM_EXTENT_SIZE);
 	/* pairs(extent-claim): release, with directory_claim */
@@ -306,7 +306,7 @@ bool ttm_extent_move(
 	ttm_hold(&hold);
 	/* Store the new address first: if another thread forks in between,
 	 * its child maps private memory there and nowhere else. */
-	process->extents[index] = place;
+	ttm_pointer_set(&process->extents[index], place);
 	moved = mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
 			MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
 	if (!moved)
