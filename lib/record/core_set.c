@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/core_set.h"
-
+/* Core sets: handles of the program, and what a segment has of them. */
+#include <stddef.h>
 #include <string.h>
 
 #include "record/index.h"
+#include "record/place.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 #define SETS_SIZE ((TTM_CORE_SETS_MAX + 1) * sizeof(struct ttm_core_set))
 
@@ -147,34 +147,26 @@ uint32_t ttmem_core_set(
 
 /* -- in a segment ------------------------------------------------------------------- */
 
-static struct ttm_core_set *shared_at(struct ttm_process *process, uint32_t id)
-{
-	uint32_t ordinal = (id - 1) / TTM_CORE_SETS_PER_EXTENT;
-	uint32_t at = (id - 1) % TTM_CORE_SETS_PER_EXTENT;
-	struct ttm_core_set *sets = ttm_extent_at(process,
-		&process->core_sets[ordinal], TTM_EXTENT_CORE_SETS, ordinal,
-		(at + 1) * sizeof(*sets));
-
-	return sets ? &sets[at] : NULL;
-}
+static const struct ttm_items shared_sets = {
+	.type = TTM_EXTENT_CORE_SETS,
+	.size = sizeof(struct ttm_core_set),
+	.max = TTM_CORE_SETS_MAX,
+	.extents_off = offsetof(struct ttm_process, core_sets),
+	.len_off = offsetof(struct ttm_header_live, core_sets_len),
+};
 
 /* Adds a set to this segment and returns its id, or 0 without room. */
 static uint32_t set_publish(
 	struct ttm_process *process, const struct ttm_core_set *set)
 {
-	uint64_t *len = &process->header->live.core_sets_len;
-	uint64_t n;
+	struct ttm_core_set *shared;
+	uint64_t number;
 
-	do {
-		n = ttm_load(len); /* relaxed: the CAS decides */
-		/* Make the extent first, so that every number handed out has
-		 * a set. */
-		if (n >= TTM_CORE_SETS_MAX ||
-			!shared_at(process, (uint32_t)n + 1))
-			return 0;
-	} while (!ttm_cas(len, n, n + 1));
-	set_write(shared_at(process, (uint32_t)n + 1), set);
-	return (uint32_t)n + 1;
+	shared = ttm_item_take(process, &shared_sets, &number);
+	if (!shared)
+		return 0;
+	set_write(shared, set);
+	return (uint32_t)number + 1;
 }
 
 TTM_SLOW uint32_t ttm_core_set_count(uint32_t handle)

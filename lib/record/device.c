@@ -5,26 +5,13 @@
  * segment. A CAS stores its head, which names the logical id. Entries are taken in
  * order, so two threads that bring the same id compete for the same entry.
  */
-#include "record/device.h"
-
+#include <stddef.h>
 #include <string.h>
 
-#include "record/account.h"
-#include "record/lane.h"
-#include "record/note.h"
+#include "record/counters.h"
 #include "record/place.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
-
-static void devices_len_raise(struct ttm_process *process, unsigned len)
-{
-	uint64_t *word = &process->header->live.devices_len;
-	uint64_t seen;
-
-	while ((seen = ttm_load(word)) < len) /* relaxed: the CAS decides */
-		ttm_cas(word, seen, len);
-}
 
 static bool head_is_current(uint64_t head, uint32_t logical)
 {
@@ -56,7 +43,7 @@ static bool entry_get(struct ttm_process *process, uint32_t logical, bool make,
 		if (head == 0 && !make)
 			return false;
 		if (head == 0)
-			devices_len_raise(process, i + 1);
+			ttm_raise(&process->header->live.devices_len, i + 1);
 		if (head == 0 &&
 			ttm_cas(&process->devices[i].head, 0,
 				TTM_DEVICE_HEAD(logical,
@@ -89,16 +76,16 @@ static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 	uint32_t members[TTM_DEVICES_MAX], members_len = 0, bad = 0;
 	uint32_t handle = UINT32_MAX;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	uint64_t mask = 0;
 	size_t i;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return UINT32_MAX;
 	for (i = 0; devices && i < devices_len; i++) {
 		bad = devices[i];
 		if ((devices[i] & TTM_MESH_BIT) ||
-			!ttm_where_get(hook.process, devices[i], true, &where,
+			!ttm_where_get(ring->process, devices[i], true, &where,
 				&reason))
 			break;
 		if (!(mask & where.members))
@@ -108,75 +95,74 @@ static TTM_SLOW uint32_t mesh_open(const uint32_t *devices, size_t devices_len)
 	if (mask && i == devices_len)
 		handle = ttm_mesh_make(members, members_len);
 	if (handle == UINT32_MAX)
-		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE, bad, 0);
-	ttm_hook_leave(&hook);
+		ttm_device_missing(ring, reason, TTM_FIGURE_NONE, bad, 0);
+	ttm_hook_leave(ring);
 	return handle;
 }
 
 static TTM_SLOW void mesh_close(uint32_t mesh)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (!ttm_mesh_end(hook.process, mesh))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+	if (!ttm_mesh_end(ring->process, mesh))
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
 			mesh);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 /* -- open and close ---------------------------------------------------------------- */
 
-static void text_fact(uint64_t ret_words[2], const char *text,
-	uint64_t *ret_known, enum ttm_device_fact fact)
-{
-	char bytes[16] = { 0 };
+#define FACT_WORDS (sizeof(struct ttm_device_facts) / 8)
 
-	memcpy(bytes, text, strnlen(text, sizeof(bytes)));
-	memcpy(ret_words, bytes, sizeof(bytes));
-	if (bytes[0])
-		*ret_known |= fact;
-}
+/* The fact to which each word of struct ttm_device_facts belongs. */
+static const uint16_t fact_of_word[] = { 0, TTM_FACT_CHIP_ID,
+	TTM_FACT_PCI_ADDRESS, TTM_FACT_ARCH, TTM_FACT_ARCH, TTM_FACT_BOARD,
+	TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES, TTM_FACT_L1_BYTES_PER_CORE,
+	TTM_FACT_CORES, TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES,
+	TTM_FACT_L1_BASE, TTM_FACT_L1_TOP, TTM_FACT_DRAM_BANKS,
+	TTM_FACT_DRAM_BANK_BYTES, TTM_FACT_DRAM_BASE, TTM_FACT_L1_BANKS,
+	TTM_FACT_GATEWAY };
 
-static uint64_t number_fact(
-	uint64_t value, uint64_t *ret_known, enum ttm_device_fact fact)
+static_assert(FACT_WORDS == sizeof(fact_of_word) / sizeof(fact_of_word[0]),
+	"one fact for each word");
+static_assert(sizeof(struct ttmem_device_info) -
+				offsetof(struct ttmem_device_info, chip_id) ==
+			8 * (FACT_WORDS - 1) &&
+		offsetof(struct ttmem_device_info, gateway) -
+				offsetof(struct ttmem_device_info, chip_id) ==
+			offsetof(struct ttm_device_facts, gateway) - 8,
+	"the caller's figures have the order of the words");
+
+static void text_end(uint64_t words[2])
 {
-	if (value == TTMEM_UNKNOWN)
-		return 0;
-	*ret_known |= fact;
-	return value;
+	char *text = (char *)words;
+	size_t length = strnlen(text, 16);
+
+	memset(text + length, 0, 16 - length);
 }
 
 static void facts_from(const struct ttmem_device_info *info,
 	struct ttm_device_facts *ret_facts)
 {
-	struct ttm_device_facts *f = ret_facts;
+	uint64_t *words = (uint64_t *)ret_facts, unknown;
+	size_t i;
 
-	memset(f, 0, sizeof(*f));
-	text_fact(f->arch, info->arch, &f->known, TTM_FACT_ARCH);
-	text_fact(f->board, info->board, &f->known, TTM_FACT_BOARD);
-	f->chip_id = number_fact(info->chip_id, &f->known, TTM_FACT_CHIP_ID);
-	f->pci_address = number_fact(
-		info->pci_address, &f->known, TTM_FACT_PCI_ADDRESS);
-	f->dram_bytes = number_fact(
-		info->dram_bytes, &f->known, TTM_FACT_DRAM_BYTES);
-	f->l1_bytes_per_core = number_fact(
-		info->l1_bytes_per_core, &f->known, TTM_FACT_L1_BYTES_PER_CORE);
-	f->cores = number_fact(info->cores, &f->known, TTM_FACT_CORES);
-	f->l1_small_bytes = number_fact(
-		info->l1_small_bytes, &f->known, TTM_FACT_L1_SMALL_BYTES);
-	f->trace_bytes = number_fact(
-		info->trace_bytes, &f->known, TTM_FACT_TRACE_BYTES);
-	f->l1_base = number_fact(info->l1_base, &f->known, TTM_FACT_L1_BASE);
-	f->l1_top = number_fact(info->l1_top, &f->known, TTM_FACT_L1_TOP);
-	f->dram_banks = number_fact(
-		info->dram_banks, &f->known, TTM_FACT_DRAM_BANKS);
-	f->dram_bank_bytes = number_fact(
-		info->dram_bank_bytes, &f->known, TTM_FACT_DRAM_BANK_BYTES);
-	f->dram_base = number_fact(
-		info->dram_base, &f->known, TTM_FACT_DRAM_BASE);
-	f->l1_banks = number_fact(info->l1_banks, &f->known, TTM_FACT_L1_BANKS);
-	f->gateway = number_fact(info->gateway, &f->known, TTM_FACT_GATEWAY);
+	words[0] = 0;
+	memcpy(&words[1],
+		(const char *)info +
+			offsetof(struct ttmem_device_info, chip_id),
+		8 * (FACT_WORDS - 1));
+	text_end(ret_facts->arch);
+	text_end(ret_facts->board);
+	for (i = 1; i < FACT_WORDS; i++) {
+		unknown = fact_of_word[i] & (TTM_FACT_ARCH | TTM_FACT_BOARD) ?
+			0 :
+			TTMEM_UNKNOWN;
+		if (words[i] != unknown)
+			ret_facts->known |= fact_of_word[i];
+	}
 }
 
 /*
@@ -210,21 +196,10 @@ static bool is_this_chip(const struct ttm_device_facts *shared,
 static void facts_write(
 	struct ttm_device *device, const struct ttm_device_facts *facts)
 {
-	static const uint16_t fact_of_word[] = { 0, TTM_FACT_CHIP_ID,
-		TTM_FACT_PCI_ADDRESS, TTM_FACT_ARCH, TTM_FACT_ARCH,
-		TTM_FACT_BOARD, TTM_FACT_BOARD, TTM_FACT_DRAM_BYTES,
-		TTM_FACT_L1_BYTES_PER_CORE, TTM_FACT_CORES,
-		TTM_FACT_L1_SMALL_BYTES, TTM_FACT_TRACE_BYTES, TTM_FACT_L1_BASE,
-		TTM_FACT_L1_TOP, TTM_FACT_DRAM_BANKS, TTM_FACT_DRAM_BANK_BYTES,
-		TTM_FACT_DRAM_BASE, TTM_FACT_L1_BANKS, TTM_FACT_GATEWAY };
 	const uint64_t *from = (const uint64_t *)facts;
 	uint64_t *to = (uint64_t *)&device->facts;
 	uint64_t seq = ttm_load(&device->seq); /* relaxed: the CAS decides */
 	size_t i;
-
-	static_assert(sizeof(*facts) / 8 ==
-			sizeof(fact_of_word) / sizeof(fact_of_word[0]),
-		"one fact for each word");
 
 	if ((seq & 1) || !ttm_cas(&device->seq, seq, seq + 1))
 		return;
@@ -232,7 +207,7 @@ static void facts_write(
 	 * write is seen with the old seq */
 	ttm_fence_release();
 	TTM_TESTPOINT("facts claimed");
-	for (i = 1; i < sizeof(*facts) / 8; i++)
+	for (i = 1; i < FACT_WORDS; i++)
 		if (facts->known & fact_of_word[i])
 			ttm_store(&to[i], from[i]);
 	ttm_store(&to[0], ttm_load(&to[0]) | facts->known);
@@ -320,7 +295,7 @@ static uint32_t place_close(struct ttm_process *process, unsigned place)
 }
 
 /* Closes these devices: their live objects become orphaned there. */
-static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
+static void epochs_end(struct ttm_ring *ring, const struct ttm_where *where)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_CLOSE,
@@ -334,26 +309,26 @@ static void epochs_end(struct ttm_hook *hook, const struct ttm_where *where)
 
 	for (; members; ttm_mask_take(&members))
 		ttm_peaks_keep(
-			hook->process, (unsigned)__builtin_ctzll(members));
-	ttm_lane_begin(hook->lane);
-	note.w4 = place_close(hook->process, where->place);
+			ring->process, (unsigned)__builtin_ctzll(members));
+	ttm_ring_begin(ring, 1);
+	note.w4 = place_close(ring->process, where->place);
 	for (members = where->members; members;) {
 		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
+		device = &ring->process->devices[entry];
 		ttm_store(&device->closed, now); /* relaxed: display */
 		head_change(device, 0, TTM_DEVICE_OPEN);
 		note.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head));
 	}
-	ttm_note_commit(hook, &note);
+	ttm_note_commit(ring, &note);
 }
 
-static void entry_close(struct ttm_hook *hook, unsigned entry)
+static void entry_close(struct ttm_ring *ring, unsigned entry)
 {
 	struct ttm_where where = {
-		ttm_place_of(hook->process, 1ull << entry, false), 1ull << entry
+		ttm_place_of(ring->process, 1ull << entry, false), 1ull << entry
 	};
 
-	epochs_end(hook, &where);
+	epochs_end(ring, &where);
 }
 
 /* Finds an entry that this logical id had before with this chip. */
@@ -377,50 +352,50 @@ static bool entry_of_old(struct ttm_process *process, uint32_t logical,
 	return false;
 }
 
-static bool entry_change(struct ttm_hook *hook, uint32_t logical,
+static bool entry_change(struct ttm_ring *ring, uint32_t logical,
 	const struct ttm_device_facts *facts, unsigned *entry)
 {
-	struct ttm_device *old = &hook->process->devices[*entry];
+	struct ttm_device *old = &ring->process->devices[*entry];
 	unsigned other;
 
-	if (!entry_of_old(hook->process, logical, facts, &other) &&
-		!entry_get(hook->process, logical, true, true, &other))
+	if (!entry_of_old(ring->process, logical, facts, &other) &&
+		!entry_get(ring->process, logical, true, true, &other))
 		return false;
 	if (ttm_load(&old->head) & TTM_DEVICE_OPEN) /* relaxed: see above */
-		ttm_anomaly(hook, TTMEM_ANOMALY_DEVICE_CHANGED,
-			ttm_place_of(hook->process, 1ull << *entry, false),
+		ttm_anomaly(ring, TTMEM_ANOMALY_DEVICE_CHANGED,
+			ttm_place_of(ring->process, 1ull << *entry, false),
 			TTM_FIGURE_NONE, logical);
-	head_change(&hook->process->devices[other], TTM_DEVICE_CURRENT, 0);
+	head_change(&ring->process->devices[other], TTM_DEVICE_CURRENT, 0);
 	head_change(old, 0, TTM_DEVICE_CURRENT);
 	/* relaxed: see ttm_where_known */
 	if (logical < TTM_DEVICES_MAX)
-		ttm_store32(&hook->process->device_places[logical],
-			ttm_place_of(hook->process, 1ull << other, false));
-	ttm_meshes_forget(hook->process);
+		ttm_store32(&ring->process->device_places[logical],
+			ttm_place_of(ring->process, 1ull << other, false));
+	ttm_meshes_forget(ring->process);
 	/* Close the old entry even if it was closed: objects may have come
 	 * since. */
-	entry_close(hook, *entry);
+	entry_close(ring, *entry);
 	*entry = other;
 	return true;
 }
 
-static void entry_open(struct ttm_hook *hook, unsigned entry,
+static void entry_open(struct ttm_ring *ring, unsigned entry,
 	const struct ttm_device_facts *facts)
 {
-	struct ttm_device *device = &hook->process->devices[entry];
+	struct ttm_device *device = &ring->process->devices[entry];
 	struct ttm_note note = {
 		.type = TTM_RECORD_DEVICE_OPEN,
-		.place = ttm_place_of(hook->process, 1ull << entry, false),
+		.place = ttm_place_of(ring->process, 1ull << entry, false),
 		.figure = TTM_FIGURE_NONE,
 		.slot = TTM_SLOT_NONE,
 		.w2 = TTM_DEVICE_LOGICAL(ttm_load(&device->head)),
 	};
 
-	ttm_lane_begin(hook->lane);
+	ttm_ring_begin(ring, 1);
 	facts_write(device, facts);
 	ttm_store(&device->opened, ttm_clock_now()); /* relaxed: display */
 	head_change(device, TTM_DEVICE_OPEN, 0);
-	ttm_note_commit(hook, &note);
+	ttm_note_commit(ring, &note);
 }
 
 static bool info_is_good(const struct ttmem_device_info *info)
@@ -433,55 +408,54 @@ static TTM_SLOW void device_open(const struct ttmem_device_info *info)
 {
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_DEVICE;
 	struct ttm_device_facts facts;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	unsigned entry = 0;
 	bool good = false;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return;
 	if (info_is_good(info)) {
 		reason = TTMEM_ANOMALY_TOO_MANY_DEVICES;
 		good = ttm_device_entry(
-			hook.process, info->device, true, &entry);
+			ring->process, info->device, true, &entry);
 	}
 	if (good) {
 		facts_from(info, &facts);
 		if (is_another_chip(
-			    &hook.process->devices[entry].facts, &facts))
-			good = entry_change(
-				&hook, info->device, &facts, &entry);
+			    &ring->process->devices[entry].facts, &facts))
+			good = entry_change(ring, info->device, &facts, &entry);
 	}
 	if (good)
-		entry_open(&hook, entry, &facts);
+		entry_open(ring, entry, &facts);
 	else
-		ttm_device_missing(&hook, reason, TTM_FIGURE_NONE,
+		ttm_device_missing(ring, reason, TTM_FIGURE_NONE,
 			info ? info->device : 0, 0);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 /* Closes each device by itself, because the table of places is full. */
-static void members_close(struct ttm_hook *hook, uint64_t members)
+static void members_close(struct ttm_ring *ring, uint64_t members)
 {
 	while (members)
-		entry_close(hook, ttm_mask_take(&members));
+		entry_close(ring, ttm_mask_take(&members));
 }
 
 static TTM_SLOW void device_close(uint32_t device)
 {
 	enum ttmem_anomaly reason;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (!ttm_where_get(hook.process, device, false, &where, &reason))
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
+	if (!ttm_where_get(ring->process, device, false, &where, &reason))
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_DEVICE, 0, TTM_FIGURE_NONE,
 			device);
 	else if (where.place)
-		epochs_end(&hook, &where);
+		epochs_end(ring, &where);
 	else
-		members_close(&hook, where.members);
-	ttm_hook_leave(&hook);
+		members_close(ring, where.members);
+	ttm_hook_leave(ring);
 }
 
 void ttmem_device_open(const struct ttmem_device_info *info)

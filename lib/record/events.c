@@ -3,18 +3,13 @@
 /* The hooks that record single events: failed allocations and marks. */
 #include <string.h>
 
-#include "record/device.h"
-#include "record/lane.h"
-#include "record/note.h"
 #include "record/place.h"
-#include "record/scope.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
-static uint64_t thread_id(const struct ttm_hook *hook)
+static uint64_t thread_id(struct ttm_ring *ring)
 {
-	return (uint32_t)ttm_load(&hook->seat->owner); /* relaxed: own seat */
+	return (uint32_t)ttm_load(&ring->owner); /* relaxed: own ring */
 }
 
 /*
@@ -42,10 +37,10 @@ static void kept_done(uint64_t *seq, uint64_t n)
 
 /* -- failures ------------------------------------------------------------------------ */
 
-static uint64_t failure_keep(const struct ttm_hook *hook,
+static uint64_t failure_keep(struct ttm_ring *ring,
 	const struct ttm_where *where, const struct ttmem_failure *failure)
 {
-	struct ttm_process *process = hook->process;
+	struct ttm_process *process = ring->process;
 	uint64_t n = ttm_fetch_add(&process->header->live.failures_len, 1);
 	struct ttm_failure *kept = &process->failures[n % TTM_FAILURES_KEPT];
 
@@ -56,8 +51,8 @@ static uint64_t failure_keep(const struct ttm_hook *hook,
 	ttm_store(&kept->place, where->place);
 	ttm_store(&kept->figure, failure->kind);
 	ttm_store(&kept->time, ttm_clock_now());
-	ttm_store(&kept->tid, thread_id(hook));
-	ttm_store(&kept->scope, ttm_scope_now(hook->seat).name);
+	ttm_store(&kept->tid, thread_id(ring));
+	ttm_store(&kept->scope, ttm_scope_now(ring).name);
 	ttm_store(&kept->stack, 0);
 	ttm_store(&kept->bytes, failure->bytes);
 	ttm_store(&kept->bytes_per_bank, failure->bytes_per_bank);
@@ -70,8 +65,8 @@ static uint64_t failure_keep(const struct ttm_hook *hook,
 	return n;
 }
 
-static void failure_record(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttmem_failure *failure)
+static void failure_record(struct ttm_ring *ring, const struct ttm_where *where,
+	const struct ttmem_failure *failure)
 {
 	struct ttm_note note = {
 		.type = TTM_RECORD_FAILURE,
@@ -82,18 +77,18 @@ static void failure_record(const struct ttm_hook *hook,
 	};
 	uint64_t members = where->members;
 
-	if (!ttm_lane_blocks(hook->process, hook->lane, members)) {
-		ttm_loss(hook, TTMEM_LOSS_NO_SLOT, where->place, failure->kind,
+	if (!ttm_ring_blocks(ring, members)) {
+		ttm_loss(ring, TTMEM_LOSS_NO_SLOT, where->place, failure->kind,
 			0, 0);
 		return;
 	}
-	ttm_lane_begin(hook->lane);
-	note.w5 = failure_keep(hook, where, failure);
+	ttm_ring_begin(ring, 1);
+	note.w5 = failure_keep(ring, where, failure);
 	while (members)
-		ttm_own_add(&hook->lane->blocks[ttm_mask_take(&members)]
+		ttm_own_add(&ring->blocks[ttm_mask_take(&members)]
 				     ->failures[failure->kind],
 			1);
-	ttm_note_commit(hook, &note);
+	ttm_note_commit(ring, &note);
 }
 
 static TTM_SLOW void alloc_failed(const struct ttmem_failure *failure)
@@ -102,18 +97,18 @@ static TTM_SLOW void alloc_failed(const struct ttmem_failure *failure)
 		failure->kind <= TTMEM_FIGURE_CB;
 	enum ttmem_anomaly reason = TTMEM_ANOMALY_BAD_KIND;
 	struct ttm_where where;
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return;
 	if (good &&
 		ttm_where_get(
-			hook.process, failure->device, true, &where, &reason))
-		failure_record(&hook, &where, failure);
+			ring->process, failure->device, true, &where, &reason))
+		failure_record(ring, &where, failure);
 	else
-		ttm_device_missing(&hook, reason,
+		ttm_device_missing(ring, reason,
 			good ? failure->kind : TTM_FIGURE_NONE, 0, 0);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 void ttmem_alloc_failed(const struct ttmem_failure *failure)
@@ -124,22 +119,22 @@ void ttmem_alloc_failed(const struct ttmem_failure *failure)
 
 /* -- marks ----------------------------------------------------------------------------- */
 
-static uint64_t mark_keep(struct ttm_hook *hook, const char *text)
+static uint64_t mark_keep(struct ttm_ring *ring, const char *text)
 {
-	struct ttm_header_live *live = &hook->process->header->live;
+	struct ttm_header_live *live = &ring->process->header->live;
 	uint64_t words[TTM_MARK_SIZE / 8] = { 0 }, n;
 	size_t length = strnlen(text, TTM_MARK_SIZE), i;
 	struct ttm_mark *mark;
 
 	memcpy(words, text, length);
 	n = ttm_fetch_add(&live->marks_len, 1);
-	mark = &hook->process->marks[n % TTM_MARKS_KEPT];
-	if (!ttm_table_prepare(hook->process, TTM_MARKS_OFF,
+	mark = &ring->process->marks[n % TTM_MARKS_KEPT];
+	if (!ttm_table_prepare(ring->process, TTM_MARKS_OFF,
 		    TTM_MARKS_KEPT * sizeof(*mark)) ||
 		!kept_claim(&mark->seq, n))
 		return n;
 	ttm_store(&mark->time, ttm_clock_now());
-	ttm_store(&mark->tid, thread_id(hook));
+	ttm_store(&mark->tid, thread_id(ring));
 	ttm_store(&mark->length, length);
 	for (i = 0; i < TTM_MARK_SIZE / 8; i++)
 		ttm_store(&mark->text[i], words[i]);
@@ -155,14 +150,14 @@ static TTM_SLOW void mark(const char *text)
 		.figure = TTM_FIGURE_NONE,
 		.slot = TTM_SLOT_NONE,
 	};
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return;
-	ttm_lane_begin(hook.lane);
-	note.w2 = mark_keep(&hook, text ? text : "");
-	ttm_note_commit(&hook, &note);
-	ttm_hook_leave(&hook);
+	ttm_ring_begin(ring, 1);
+	note.w2 = mark_keep(ring, text ? text : "");
+	ttm_note_commit(ring, &note);
+	ttm_hook_leave(ring);
 }
 
 void ttmem_mark(const char *text)

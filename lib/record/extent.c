@@ -58,12 +58,6 @@ void *ttm_range_map(int fd, uint64_t off, uint64_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Saves the page faults of the first touches, if the kernel can. */
-void ttm_range_populate(void *memory, uint64_t size)
-{
-	madvise(memory, size, MADV_POPULATE_WRITE);
-}
-
 bool ttm_table_prepare(struct ttm_process *process, uint64_t off, uint64_t size)
 {
 	uint64_t page = off / PAGE, last = (off + size - 1) / PAGE, seen;
@@ -244,7 +238,7 @@ static void *extent_make(struct ttm_process *process, uint32_t index)
 			extent_off(index) + TTM_EXTENT_SIZE - PAGE, PAGE) < 0)
 		return NULL;
 	extent = ttm_range_map(fd, extent_off(index), TTM_EXTENT_SIZE);
-	process->extents[index] = extent;
+	ttm_pointer_set(&process->extents[index], extent);
 	return extent;
 }
 
@@ -284,12 +278,8 @@ void *ttm_extent_claim(struct ttm_process *process, uint32_t *ret_index)
 void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 	enum ttm_extent_type type, uint32_t ordinal)
 {
-	uint64_t *high = &process->header->live.extents_high;
-	uint64_t seen;
-
-	/* relaxed: an upper bound, raised before the word below is stored */
-	while ((seen = ttm_load(high)) < index + 1)
-		ttm_cas(high, seen, index + 1);
+	/* An upper bound, raised before the word below is stored. */
+	ttm_raise(&process->header->live.extents_high, index + 1);
 	/* pairs(extent): release, with the aggregator's directory read: the
 	 * extent is allocated and zero */
 	ttm_store32_release(
@@ -300,42 +290,40 @@ void ttm_extent_enter(struct ttm_process *process, uint32_t index,
 void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent)
 {
-	process->extents[index] = NULL;
+	ttm_pointer_set(&process->extents[index], NULL);
 	if (extent)
 		munmap(extent, TTM_EXTENT_SIZE);
 	/* pairs(extent-claim): release, with directory_claim */
 	ttm_store32_release(&process->directory[index], TTM_EXTENT_UNUSED);
 }
 
-void *ttm_extent_move(
+bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place)
 {
 	struct ttm_hold hold;
+	bool moved;
 
 	ttm_hold(&hold);
 	/* Store the new address first: if another thread forks in between,
 	 * its child maps private memory there and nowhere else. */
-	process->extents[index] = place;
-	if (mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
-		    MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED)
-		process->extents[index] = place = extent;
+	ttm_pointer_set(&process->extents[index], place);
+	moved = mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
+			MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+	if (!moved)
+		growth_block(process);
 	ttm_release(&hold);
-	return place;
+	return moved;
 }
 
+/* Finds the extent among those that are mapped, of which there are few hundreds. */
 static uint32_t extent_index(
 	const struct ttm_process *process, const struct ttm_extent *extent)
 {
-	uint32_t number = ttm_load32(&extent->number),
-		 i; /* relaxed: a number */
+	uint32_t i = 0;
 
-	if (number)
-		return number - 1;
-	/* Another thread has just stored the memory, and not yet the number. */
-	for (i = 0; i < TTM_EXTENTS_MAX; i++)
-		if (ttm_pointer_load(&process->extents[i]) ==
-			ttm_pointer_load(&extent->memory))
-			break;
+	while (ttm_pointer_load(&process->extents[i]) !=
+		ttm_pointer_load(&extent->memory))
+		i++;
 	return i;
 }
 
@@ -352,8 +340,9 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 	done = fd >= 0 && !ttm_growth_is_blocked(process) &&
 		ttm_range_allocate(fd, extent_off(index) + from, size) == 0;
 	if (done)
-		ttm_range_populate(
-			(char *)ttm_pointer_load(&extent->memory) + from, size);
+		/* Saves the page faults of the first touches, if the kernel can. */
+		madvise((char *)ttm_pointer_load(&extent->memory) + from, size,
+			MADV_POPULATE_WRITE);
 	else
 		growth_block(process);
 	ttm_release(&hold);
@@ -373,7 +362,6 @@ static void extent_put(struct ttm_process *process, struct ttm_extent *extent,
 		ttm_extent_abandon(process, index, memory);
 		return;
 	}
-	ttm_store32(&extent->number, index + 1); /* relaxed: see extent_index */
 	TTM_TESTPOINT("extent placed");
 	ttm_extent_enter(process, index, type, ordinal);
 }
@@ -412,24 +400,6 @@ void *ttm_extent_make(struct ttm_process *process, struct ttm_extent *extent,
 		size) /* pairs(ready): acquire */
 		return NULL;
 	return ttm_pointer_load(&extent->memory);
-}
-
-void ttm_extent_give_back(struct ttm_process *process, uint32_t index)
-{
-	int fd = segment_fd(process);
-	int flags = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-
-	if (fd < 0 ||
-		mmap(process->extents[index], TTM_EXTENT_SIZE,
-			PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-			0) == MAP_FAILED)
-		return;
-	/* relaxed: later readers find one extent less */
-	ttm_store32(&process->directory[index],
-		TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0));
-	if (fallocate(fd, flags, (off_t)extent_off(index), TTM_EXTENT_SIZE) < 0)
-		return; /* the file keeps its memory */
 }
 
 static void range_make_private(

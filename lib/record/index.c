@@ -119,7 +119,7 @@ static bool overflow_append(struct ttm_level *level, struct ttm_bucket *bucket)
 	n = ttm_fetch_add(&level->overflow_used, 1);
 	if (n >= level->overflow_len)
 		return false;
-	/* pairs(index-line): full, with ttm_probe_next_bucket. If another
+	/* pairs(index-line): full, with search_next_bucket. If another
 	 * thread's line went in first, ours stays unused. */
 	ttm_cas(&bucket->next, 0, n + 1);
 	return true;

@@ -66,11 +66,12 @@ static inline unsigned ttm_part(unsigned place)
 
 /*
  * Returns the hash: the line, whose lowest bit is the half, above the part; these bits
- * together are one of TTM_INDEX_HALVES. ttm_key_on() adds the part.
+ * together are one of TTM_INDEX_HALVES.
  */
-static inline uint64_t ttm_bucket_hash(uint64_t id, unsigned figure)
+static inline uint64_t ttm_bucket_hash(
+	uint64_t id, unsigned figure, unsigned part)
 {
-	return ttm_line(id, figure) * TTM_INDEX_PARTS;
+	return ttm_line(id, figure) * TTM_INDEX_PARTS + part;
 }
 
 static inline uint64_t ttm_tag(uint64_t hash)
@@ -98,31 +99,6 @@ static inline uint64_t ttm_cb_bucket_hash(
 		part;
 }
 
-/* Prepares a key without a place; ttm_key_on() adds the place. */
-static inline void ttm_key_begin(
-	struct ttm_key *ret_key, unsigned figure, uint64_t program, uint64_t id)
-{
-	if (figure >= TTMEM_FIGURE_KERNEL)
-		figure = TTMEM_FIGURE_KERNEL;
-	ret_key->id = id;
-	ret_key->place = 0;
-	ret_key->figure = figure;
-	if (figure == TTMEM_FIGURE_CB) {
-		ret_key->program = program;
-		ret_key->program_mask = UINT64_MAX;
-		ret_key->bucket_hash = ttm_cb_bucket_hash(
-			program, ttm_cb_line(id), 0);
-		ret_key->tag = ttm_tag((program ^ id * 0xe7037ed1a0b428dbull) *
-			0x9e3779b97f4a7c15ull);
-	} else {
-		ret_key->program = 0;
-		ret_key->program_mask = 0;
-		ret_key->bucket_hash = ttm_bucket_hash(id, figure);
-		ret_key->tag = ttm_tag(
-			(id ^ (uint64_t)figure << 59) * 0x9e3779b97f4a7c15ull);
-	}
-}
-
 /*
  * Each place has its own tag, because places of one part share lines and mostly have
  * the same ids.
@@ -132,18 +108,31 @@ static inline uint64_t ttm_tag_of_place(unsigned place)
 	return (uint64_t)place << 50;
 }
 
-static TTM_INLINE void ttm_key_on(struct ttm_key *key, unsigned place)
-{
-	key->place = place;
-	key->bucket_hash += ttm_part(place);
-	key->tag ^= ttm_tag_of_place(place);
-}
-
 static inline void ttm_key_set(struct ttm_key *ret_key, unsigned place,
 	unsigned figure, uint64_t program, uint64_t id)
 {
-	ttm_key_begin(ret_key, figure, program, id);
-	ttm_key_on(ret_key, place);
+	unsigned part = ttm_part(place);
+
+	if (figure >= TTMEM_FIGURE_KERNEL)
+		figure = TTMEM_FIGURE_KERNEL;
+	ret_key->id = id;
+	ret_key->place = place;
+	ret_key->figure = figure;
+	if (figure == TTMEM_FIGURE_CB) {
+		ret_key->program = program;
+		ret_key->program_mask = UINT64_MAX;
+		ret_key->bucket_hash = ttm_cb_bucket_hash(
+			program, ttm_cb_line(id), part);
+		ret_key->tag = ttm_tag((program ^ id * 0xe7037ed1a0b428dbull) *
+			0x9e3779b97f4a7c15ull);
+	} else {
+		ret_key->program = 0;
+		ret_key->program_mask = 0;
+		ret_key->bucket_hash = ttm_bucket_hash(id, figure, part);
+		ret_key->tag = ttm_tag(
+			(id ^ (uint64_t)figure << 59) * 0x9e3779b97f4a7c15ull);
+	}
+	ret_key->tag ^= ttm_tag_of_place(place);
 }
 
 static inline struct ttm_level *ttm_level_newest(
@@ -200,57 +189,50 @@ static inline bool ttm_bucket_find(const struct ttm_bucket *bucket,
 	return TTM_LIKELY((*ret_entry ^ tag) >> 24 == 0);
 }
 
-/* A walk over the buckets that may have a key, the newest level first. */
-struct ttm_probe {
+/*
+ * A walk over the entries with a tag (0: over all that are in use), in the buckets that
+ * may have a key, the newest level first.
+ */
+struct ttm_search {
 	const struct ttm_level *level;
 	struct ttm_bucket *bucket;
 	uint64_t hash;
-};
-
-static inline void ttm_probe_start(struct ttm_probe *probe,
-	const struct ttm_process *process, uint64_t bucket_hash)
-{
-	probe->level = ttm_level_newest(process);
-	probe->bucket = ttm_level_bucket(probe->level, bucket_hash);
-	probe->hash = bucket_hash;
-}
-
-static inline bool ttm_probe_next_bucket(struct ttm_probe *probe)
-{
-	/* pairs(index-line): acquire, with overflow_append */
-	uint64_t next = ttm_load_acquire(&probe->bucket->next);
-
-	if (TTM_UNLIKELY(next != 0)) {
-		probe->bucket = &probe->level->overflow[next - 1];
-		return true;
-	}
-	probe->level = probe->level->older;
-	if (TTM_LIKELY(!probe->level))
-		return false;
-	probe->bucket = ttm_level_bucket(probe->level, probe->hash);
-	return true;
-}
-
-/* A walk over the entries with a tag; 0 for the tag: over all that are in use. */
-struct ttm_search {
-	struct ttm_probe probe;
 	uint64_t tag;
 	unsigned found; /* those of this bucket that are still to come */
 };
 
-static inline unsigned search_bucket(const struct ttm_search *search)
+static inline void search_bucket(
+	struct ttm_search *search, struct ttm_bucket *bucket)
 {
-	unsigned found = ttm_bucket_with(search->probe.bucket, search->tag);
+	unsigned found = ttm_bucket_with(bucket, search->tag);
 
-	return search->tag ? found : ~found & TTM_BUCKET_ENTRIES;
+	search->bucket = bucket;
+	search->found = search->tag ? found : ~found & TTM_BUCKET_ENTRIES;
 }
 
 static inline void ttm_search_start(struct ttm_search *search,
 	const struct ttm_process *process, uint64_t bucket_hash, uint64_t tag)
 {
-	ttm_probe_start(&search->probe, process, bucket_hash);
+	search->level = ttm_level_newest(process);
+	search->hash = bucket_hash;
 	search->tag = tag;
-	search->found = search_bucket(search);
+	search_bucket(search, ttm_level_bucket(search->level, bucket_hash));
+}
+
+static inline bool search_next_bucket(struct ttm_search *search)
+{
+	/* pairs(index-line): acquire, with overflow_append */
+	uint64_t next = ttm_load_acquire(&search->bucket->next);
+
+	if (TTM_UNLIKELY(next != 0)) {
+		search_bucket(search, &search->level->overflow[next - 1]);
+		return true;
+	}
+	search->level = search->level->older;
+	if (TTM_LIKELY(!search->level))
+		return false;
+	search_bucket(search, ttm_level_bucket(search->level, search->hash));
+	return true;
 }
 
 /* Starts a walk over all entries that may lead to the key. */
@@ -268,7 +250,7 @@ static inline uint64_t *ttm_search_next(
 
 	for (;;) {
 		for (; search->found; search->found &= search->found - 1) {
-			place = &search->probe.bucket->entries[__builtin_ctz(
+			place = &search->bucket->entries[__builtin_ctz(
 				search->found)];
 			/* pairs(index-entry): acquire, with ttm_bucket_put: the
 			 * slot is written */
@@ -280,9 +262,8 @@ static inline uint64_t *ttm_search_next(
 			search->found &= search->found - 1;
 			return place;
 		}
-		if (!ttm_probe_next_bucket(&search->probe))
+		if (!search_next_bucket(search))
 			return NULL;
-		search->found = search_bucket(search);
 	}
 }
 
@@ -314,19 +295,6 @@ static inline bool ttm_index_may_have_other(const struct ttm_process *process,
 	if (TTM_LIKELY(single && ttm_load(&bucket->next) == 0))
 		return false;
 	return ttm_index_has_other(process, key->bucket_hash, key->tag, mine);
-}
-
-/*
- * Returns whether there may be an entry; "no" is certain if no thread is inserting the
- * key.
- */
-static inline bool ttm_index_may_have(const struct ttm_level *level,
-	const struct ttm_bucket *bucket, const struct ttm_key *key)
-{
-	/* relaxed: as above */
-	return level->older || ttm_load(&bucket->next) != 0 ||
-		(!ttm_line_is_zero_from(bucket->entries, 0) &&
-			ttm_bucket_with(bucket, key->tag) != 0);
 }
 
 static inline uint64_t ttm_entry(const struct ttm_key *key, uint32_t slot)

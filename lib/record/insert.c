@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* Insertions that find another object with their key: see object.h. */
-#include "record/found.h"
-#include "record/note.h"
+#include "record/object.h"
 
 /* Some microseconds: enough for a thread that runs; a stopped one is not waited for. */
 #define WITHDRAWAL_LOOKS 10000u
@@ -15,7 +14,7 @@
  * even if `mine` is gone, see may_end().
  */
 struct insertion {
-	struct ttm_hook hook;
+	struct ttm_ring *ring;
 	struct ttm_where where;
 	struct ttm_before before;
 	struct ttm_key key;
@@ -26,15 +25,15 @@ static void insertion_lost(struct insertion *in, enum ttmem_loss reason)
 {
 	const uint64_t *w = in->mine.words.w;
 
-	ttm_loss(&in->hook, reason, in->where.place, TTM_W1_FIGURE(w[1]), w[2],
+	ttm_loss(in->ring, reason, in->where.place, TTM_W1_FIGURE(w[1]), w[2],
 		ttm_words_bytes(&in->mine.words));
 }
 
 static void alloc_count(struct insertion *in)
 {
-	members_alloc(&in->hook, in->where.members,
+	members_alloc(in->ring, in->where.members,
 		TTM_W1_FIGURE(in->mine.words.w[1]),
-		ttm_words_allocated(in->hook.process, &in->mine.words),
+		ttm_words_allocated(in->ring->process, &in->mine.words),
 		ttm_words_bytes(&in->mine.words));
 }
 
@@ -48,8 +47,8 @@ static void alloc_write(
 static void alloc_count_commit(struct insertion *in)
 {
 	alloc_count(in);
-	alloc_write(ttm_lane_record(in->hook.lane, 0), 0, &in->mine.words);
-	ttm_lane_end(in->hook.lane, 1);
+	alloc_write(ttm_ring_record(in->ring, 0), 0, &in->mine.words);
+	ttm_ring_end(in->ring, 1);
 }
 
 static bool is_later(const struct ttm_found *a, const struct ttm_found *b)
@@ -71,8 +70,8 @@ static bool is_same_kernel(
 
 static void dispatch_count(struct insertion *in, const struct ttm_found *found)
 {
-	ttm_lane_begin(in->hook.lane);
-	dispatch_commit(&in->hook, in->where.place, in->where.members,
+	ttm_ring_begin(in->ring, 1);
+	dispatch_commit(in->ring, in->where.place, in->where.members,
 		found->words.w[1], found->words.w[2], ttm_clock_now());
 }
 
@@ -82,7 +81,7 @@ static void dispatch_count(struct insertion *in, const struct ttm_found *found)
  */
 static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 {
-	struct ttm_process *process = in->hook.process;
+	struct ttm_process *process = in->ring->process;
 	struct ttm_search search;
 	uint8_t rank = 0, next;
 	struct ttm_found found;
@@ -117,7 +116,7 @@ static bool insertion_is_dispatch(struct insertion *in, uint8_t *ret_rank)
 static bool rival_next(struct insertion *in, struct ttm_search *search,
 	struct ttm_found *ret_found)
 {
-	struct ttm_process *process = in->hook.process;
+	struct ttm_process *process = in->ring->process;
 
 	while (ttm_found_next(
 		process, search, &in->key, in->mine.slot, ret_found))
@@ -141,7 +140,7 @@ static bool may_end(const struct insertion *in, const struct ttm_found *rival)
 	 * is left out, because it changes when a part of the object is
 	 * freed. */
 	ttm_fence_acquire();
-	if (ttm_found_renew(in->hook.process, &mine))
+	if (ttm_found_renew(in->ring->process, &mine))
 		return true;
 	return in->before.slot == rival->slot &&
 		in->before.w1 == rival->words.w[1] &&
@@ -155,12 +154,12 @@ static bool may_end(const struct insertion *in, const struct ttm_found *rival)
  */
 static bool insertion_withdraw(struct insertion *in)
 {
-	if (!slot_free(ttm_slot_at(in->hook.process, in->mine.slot),
+	if (!slot_free(ttm_slot_at(in->ring->process, in->mine.slot),
 		    in->mine.words.w[0]))
 		return false;
 	ttm_index_clear(in->mine.entry_at);
 	ttm_found_commit(
-		&in->hook, &in->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
+		in->ring, &in->mine, TTM_FLAG_UNCOUNTED, ttm_clock_now());
 	return true;
 }
 
@@ -172,7 +171,7 @@ static void insertion_superseded(
 {
 	if (!is_same_kernel(later, in)) {
 		alloc_count_commit(in);
-		ttm_found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
+		ttm_found_end(in->ring, &in->mine, TTM_FLAG_REPLACED,
 			ttm_clock_now());
 		return;
 	}
@@ -182,8 +181,8 @@ static void insertion_superseded(
 	}
 	/* The later object replaced ours, or a part of ours was freed. */
 	alloc_count_commit(in);
-	if (ttm_found_renew(in->hook.process, &in->mine))
-		ttm_found_end(&in->hook, &in->mine, TTM_FLAG_REPLACED,
+	if (ttm_found_renew(in->ring->process, &in->mine))
+		ttm_found_end(in->ring, &in->mine, TTM_FLAG_REPLACED,
 			ttm_clock_now());
 }
 
@@ -192,14 +191,14 @@ static void insert_instead_of(struct insertion *in,
 	const struct ttm_found *earlier, unsigned free_flags,
 	unsigned alloc_flags)
 {
-	struct ttm_lane *lane = in->hook.lane;
+	struct ttm_ring *ring = in->ring;
 
-	ttm_lane_begin_two(lane);
-	ttm_free_write(ttm_lane_record(lane, 0), free_flags,
+	ttm_ring_begin(ring, 2);
+	ttm_free_write(ttm_ring_record(ring, 0), free_flags,
 		in->mine.words.w[6], &earlier->words);
-	alloc_write(ttm_lane_record(lane, 1), alloc_flags, &in->mine.words);
-	ttm_lane_end(lane, 2);
-	ttm_found_recycle(&in->hook, earlier);
+	alloc_write(ttm_ring_record(ring, 1), alloc_flags, &in->mine.words);
+	ttm_ring_end(ring, 2);
+	ttm_found_recycle(in->ring, earlier);
 }
 
 /*
@@ -211,15 +210,15 @@ static bool insertion_replaces(struct insertion *in, struct ttm_found *earlier)
 {
 	uint64_t members;
 
-	if (!ttm_found_free(in->hook.process, earlier))
+	if (!ttm_found_free(in->ring->process, earlier))
 		return false;
-	members = ttm_found_members(in->hook.process, earlier);
+	members = ttm_found_members(in->ring->process, earlier);
 	if (is_same_kernel(earlier, in) && members == in->where.members) {
 		insert_instead_of(
 			in, earlier, TTM_FLAG_UNCOUNTED, TTM_FLAG_UNCOUNTED);
 		dispatch_count(in, &in->mine);
 	} else {
-		ttm_found_count(&in->hook, earlier, members, TTM_FLAG_REPLACED);
+		ttm_found_count(in->ring, earlier, members, TTM_FLAG_REPLACED);
 		alloc_count(in);
 		insert_instead_of(in, earlier, TTM_FLAG_REPLACED, 0);
 	}
@@ -235,7 +234,7 @@ static bool rival_withdraws(
 	const struct insertion *in, const struct ttm_found *rival)
 {
 	const struct ttm_words *slot = ttm_slot_at(
-		in->hook.process, rival->slot);
+		in->ring->process, rival->slot);
 	unsigned looks;
 
 	for (looks = 0; is_same_kernel(rival, in) && looks < WITHDRAWAL_LOOKS;
@@ -256,14 +255,14 @@ static bool insertion_replaces_any(struct insertion *in)
 	bool replaced = false;
 	struct ttm_found rival;
 
-	ttm_search_key(&search, in->hook.process, &in->key);
+	ttm_search_key(&search, in->ring->process, &in->key);
 	while (rival_next(in, &search, &rival)) {
 		if (is_later(&rival, &in->mine) || !may_end(in, &rival))
 			continue;
 		if (!replaced)
 			replaced = insertion_replaces(in, &rival);
 		else if (!rival_withdraws(in, &rival))
-			ttm_found_end(&in->hook, &rival, TTM_FLAG_REPLACED,
+			ttm_found_end(in->ring, &rival, TTM_FLAG_REPLACED,
 				ttm_clock_now());
 	}
 	return replaced;
@@ -276,7 +275,7 @@ static void insertion_settle(struct insertion *in)
 	struct ttm_found rival;
 	bool alone = true;
 
-	ttm_search_key(&search, in->hook.process, &in->key);
+	ttm_search_key(&search, in->ring->process, &in->key);
 	while (rival_next(in, &search, &rival)) {
 		if (is_later(&rival, &in->mine)) {
 			insertion_superseded(in, &rival);
@@ -305,7 +304,7 @@ static bool insertion_index(struct insertion *in)
 {
 	in->mine.entry = ttm_entry(&in->key, in->mine.slot);
 	in->mine.entry_at = ttm_index_insert(
-		in->hook.process, in->key.bucket_hash, in->mine.entry);
+		in->ring->process, in->key.bucket_hash, in->mine.entry);
 	return in->mine.entry_at != NULL;
 }
 
@@ -315,19 +314,20 @@ static bool insertion_index(struct insertion *in)
  */
 static bool insertion_begin(struct insertion *in, uint8_t rank)
 {
-	const struct ttm_hook *hook = &in->hook;
+	struct ttm_ring *ring = in->ring;
 	uint64_t *w1 = &in->mine.words.w[1];
 	struct ttm_words *shared;
 	bool done;
 
-	if (!ttm_supply_take(hook->process, hook->lane, &in->mine.slot)) {
+	if (!ttm_supply_reserve(ring, 1) ||
+		!ttm_supply_peek(ring, &in->mine.slot, &shared)) {
 		insertion_lost(in, TTMEM_LOSS_NO_SLOT);
 		return false;
 	}
+	ttm_supply_take_peeked(ring);
 	*w1 = TTM_W1_WITH(*w1, in->mine.slot, rank);
-	ttm_place_use(hook->process, in->where.place);
-	ttm_lane_begin(hook->lane);
-	shared = ttm_slot_at(hook->process, in->mine.slot);
+	ttm_place_use(ring->process, in->where.place);
+	ttm_ring_begin(ring, 1);
 	slot_begin(shared, &in->mine.words, in->where.place);
 	slot_end(shared, &in->mine.words);
 	done = insertion_index(in);
@@ -351,7 +351,7 @@ static void insertion_check(struct insertion *in)
 	struct ttm_search search;
 	struct ttm_found rival;
 
-	ttm_search_key(&search, in->hook.process, &in->key);
+	ttm_search_key(&search, in->ring->process, &in->key);
 	if (!rival_next(in, &search, &rival))
 		alloc_count_commit(in);
 	else if (insertion_withdraw(in))
@@ -360,30 +360,22 @@ static void insertion_check(struct insertion *in)
 		insertion_settle(in);
 }
 
-/* Prepares an insertion; returns false if there are no counter blocks for it. */
-static bool insertion_prepare(struct insertion *in, struct ttm_seat *seat,
-	const struct ttm_where *where, const struct ttm_object *object,
-	uint64_t now)
-{
-	in->hook = ttm_hook_of(seat);
-	in->where = *where;
-	in->before.slot = TTM_SLOT_NONE;
-	ttm_key_set(
-		&in->key, where->place, object->figure, object->w5, object->id);
-	words_fill(&in->mine.words, seat, object, where->place,
-		ttm_closes(in->hook.process));
-	in->mine.words.w[6] = now;
-	return ttm_blocks_or_loss(
-		&in->hook, where, object->figure, object->id, object->bytes);
-}
-
-static void insert_on(struct ttm_seat *seat, const struct ttm_where *where,
+static void insert_on(struct ttm_ring *ring, const struct ttm_where *where,
 	const struct ttm_object *object, bool careful)
 {
 	struct insertion in; /* not zeroed: it is large */
 
-	if (!insertion_prepare(&in, seat, where, object, ttm_clock_now()))
+	if (!ttm_blocks_or_loss(
+		    ring, where, object->figure, object->id, object->bytes))
 		return;
+	in.ring = ring;
+	in.where = *where;
+	in.before.slot = TTM_SLOT_NONE;
+	ttm_key_set(
+		&in.key, where->place, object->figure, object->w5, object->id);
+	words_fill(&in.mine.words, ring, object, where->place,
+		ttm_closes(ring->process));
+	in.mine.words.w[6] = ttm_clock_now();
 	if (careful)
 		insert_careful(&in);
 	else if (insertion_begin(&in, 0))
@@ -395,59 +387,49 @@ static void insert_on(struct ttm_seat *seat, const struct ttm_where *where,
  * counter blocks exist before the first object, so that the event is recorded as a
  * whole or lost.
  */
-static void insert_on_each(struct ttm_seat *seat, struct ttm_where where,
+static void insert_on_each(struct ttm_ring *ring, struct ttm_where where,
 	const struct ttm_object *object, bool careful)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
 	uint64_t members = where.members;
 	struct ttm_where one;
 
 	if (!ttm_blocks_or_loss(
-		    &hook, &where, object->figure, object->id, object->bytes))
+		    ring, &where, object->figure, object->id, object->bytes))
 		return;
-	if (!ttm_supply_reserve(hook.process, hook.lane,
-		    (uint32_t)__builtin_popcountll(members))) {
-		ttm_loss(&hook, TTMEM_LOSS_NO_SLOT, 0, object->figure,
+	if (!ttm_supply_reserve(
+		    ring, (uint32_t)__builtin_popcountll(members))) {
+		ttm_loss(ring, TTMEM_LOSS_NO_SLOT, 0, object->figure,
 			object->id, object->bytes);
 		return;
 	}
 	while (members) {
 		one.members = members & -members;
-		one.place = ttm_place_of(hook.process, one.members, false);
+		one.place = ttm_place_of(ring->process, one.members, false);
 		members &= members - 1;
-		insert_on(seat, &one, object, careful);
+		insert_on(ring, &one, object, careful);
 	}
 }
 
 TTM_COLD void ttm_insert_slow(
-	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object)
+	struct ttm_ring *ring, struct ttm_where where, struct ttm_object object)
 {
 	bool careful = object.figure >= TTMEM_FIGURE_CB;
 
 	if (!where.place)
-		insert_on_each(seat, where, &object, careful);
+		insert_on_each(ring, where, &object, careful);
 	else
-		insert_on(seat, &where, &object, careful);
-}
-
-TTM_SLOW void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
-	struct ttm_object object, uint64_t now)
-{
-	struct insertion in; /* not zeroed: it is large */
-
-	if (insertion_prepare(&in, seat, &where, &object, now))
-		insert_careful(&in);
+		insert_on(ring, &where, &object, careful);
 }
 
 /*
  * Resumes an insertion that the usual path began; returns false if the index has no
  * room and the object was given up.
  */
-static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
+static bool insertion_resume(struct insertion *in, struct ttm_ring *ring,
 	const struct ttm_where *where, uint64_t *entry_at,
 	const struct ttm_words *words)
 {
-	in->hook = ttm_hook_of(seat);
+	in->ring = ring;
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
 	ttm_key_set(&in->key, where->place, TTM_W1_FIGURE(words->w[1]),
@@ -463,46 +445,45 @@ static bool insertion_resume(struct insertion *in, struct ttm_seat *seat,
 }
 
 TTM_COLD void ttm_insert_check(
-	struct ttm_seat *seat, struct ttm_where where, uint64_t *entry_at)
+	struct ttm_ring *ring, struct ttm_where where, uint64_t *entry_at)
 {
-	struct ttm_hook hook = ttm_hook_of(seat);
-	struct ttm_words words = *ttm_lane_record(hook.lane, 0);
+	struct ttm_words words = *ttm_ring_record(ring, 0);
 	struct insertion in; /* not zeroed: it is large */
 
 	/* The rank byte holds the type in a record; the object's rank is 0. */
 	words.w[1] = TTM_W1_WITH(words.w[1], TTM_W1_SLOT(words.w[1]), 0);
-	if (insertion_resume(&in, seat, &where, entry_at, &words))
+	if (insertion_resume(&in, ring, &where, entry_at, &words))
 		insertion_check(&in);
 }
 
-TTM_COLD void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
+TTM_COLD void ttm_replace_finish(struct ttm_ring *ring, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words, struct ttm_before before)
 {
 	struct insertion in; /* not zeroed: it is large */
 
-	if (!insertion_resume(&in, seat, &where, entry_at, &words))
+	if (!insertion_resume(&in, ring, &where, entry_at, &words))
 		return;
 	in.before = before;
 	insertion_settle(&in);
 }
 
-TTM_COLD void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
+TTM_COLD void ttm_replace_check(struct ttm_ring *ring, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words)
 {
 	struct ttm_search search;
 	struct ttm_found rival;
 	struct insertion in; /* not zeroed: it is large */
 
-	insertion_resume(&in, seat, &where, entry_at, &words);
-	ttm_search_key(&search, in.hook.process, &in.key);
+	insertion_resume(&in, ring, &where, entry_at, &words);
+	ttm_search_key(&search, in.ring->process, &in.key);
 	while (rival_next(&in, &search, &rival)) {
 		if (is_later(&rival, &in.mine)) {
-			ttm_found_end(&in.hook, &in.mine, TTM_FLAG_REPLACED,
+			ttm_found_end(in.ring, &in.mine, TTM_FLAG_REPLACED,
 				ttm_clock_now());
 			return;
 		}
 		if (may_end(&in, &rival))
-			ttm_found_end(&in.hook, &rival, TTM_FLAG_REPLACED,
+			ttm_found_end(in.ring, &rival, TTM_FLAG_REPLACED,
 				ttm_clock_now());
 	}
 }

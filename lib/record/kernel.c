@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /* Kernels that are loaded on several places. A kernel is loaded once on each device. */
-#include "record/found.h"
-#include "record/note.h"
+#include "record/object.h"
 
 /* -- kernels on places that overlap ---------------------------------------------------------- */
 
@@ -11,7 +10,7 @@
  * kernel is dispatched there, another kernel leaves them. Returns the devices of the
  * dispatch.
  */
-static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
+static uint64_t kernel_elsewhere(struct ttm_ring *ring,
 	const struct ttm_where *where, unsigned place,
 	const struct ttm_object *object, uint64_t now)
 {
@@ -21,20 +20,20 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
 	struct ttm_key key;
 
 	ttm_key_set(&key, place, object->figure, 0, object->id);
-	words_fill(&words, hook->seat, object, place, 0);
-	while (ttm_key_find(hook->process, &key, where->members, &found)) {
-		members = ttm_found_current(hook->process, &found) &
+	words_fill(&words, ring, object, place, 0);
+	while (ttm_key_find(ring->process, &key, where->members, &found)) {
+		members = ttm_found_current(ring->process, &found) &
 			where->members;
 		if (!members)
 			return 0;
-		ttm_lane_begin(hook->lane);
+		ttm_ring_begin(ring, 1);
 		if (ttm_words_are_same_kernel(&found.words, &words)) {
-			dispatch_commit(hook,
-				ttm_place_of(hook->process, members, true),
+			dispatch_commit(ring,
+				ttm_place_of(ring->process, members, true),
 				members, found.words.w[1], object->id, now);
 			return members;
 		}
-		if (ttm_found_leave(hook, &found, members, TTM_FLAG_REPLACED,
+		if (ttm_found_leave(ring, &found, members, TTM_FLAG_REPLACED,
 			    now, &left))
 			return 0;
 	}
@@ -47,10 +46,9 @@ static uint64_t kernel_elsewhere(const struct ttm_hook *hook,
  * two share, the one in the higher slot stays.
  */
 TTM_COLD void ttm_kernel_settle(
-	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel)
+	struct ttm_ring *ring, struct ttm_where where, uint64_t kernel)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
-	struct ttm_process *process = hook.process;
+	struct ttm_process *process = ring->process;
 	uint64_t members, left, now = ttm_clock_now();
 	struct ttm_key own_key, key;
 	struct ttm_overlap overlap;
@@ -69,39 +67,37 @@ TTM_COLD void ttm_kernel_settle(
 		members &= ttm_found_current(process, &other);
 		if (!members)
 			continue;
-		ttm_lane_begin(hook.lane);
-		if (!ttm_found_leave(&hook,
+		ttm_ring_begin(ring, 1);
+		if (!ttm_found_leave(ring,
 			    own.slot < other.slot ? &own : &other, members,
 			    TTM_FLAG_REPLACED, now, &left))
-			ttm_noop_commit(&hook);
+			ttm_noop_commit(ring);
 	}
 }
 
 TTM_SLOW void ttm_kernel_load_slow(
-	struct ttm_seat *seat, struct ttm_where where, struct ttm_object object)
+	struct ttm_ring *ring, struct ttm_where where, struct ttm_object object)
 {
-	const struct ttm_hook hook = ttm_hook_of(seat);
 	uint64_t now = ttm_clock_now();
 	struct ttm_overlap overlap;
 	uint64_t members = where.members;
 	unsigned place;
 
 	if (!ttm_blocks_or_loss(
-		    &hook, &where, object.figure, object.id, object.bytes))
+		    ring, &where, object.figure, object.id, object.bytes))
 		return;
 	ttm_overlap_start(&overlap, where.members, 0);
-	while (members && (place = ttm_overlap_next(hook.process, &overlap)))
-		members &= ~kernel_elsewhere(
-			&hook, &where, place, &object, now);
-	if (ttm_load(&hook.lane->control->intent) != hook.lane->tail)
-		ttm_noop_commit(&hook);
+	while (members && (place = ttm_overlap_next(ring->process, &overlap)))
+		members &= ~kernel_elsewhere(ring, &where, place, &object, now);
+	if (ttm_load(&ring->control->intent) != ring->tail)
+		ttm_noop_commit(ring);
 	if (!members)
 		return;
 	if (members != where.members) {
 		where.members = members;
-		where.place = ttm_place_of(hook.process, members, false);
+		where.place = ttm_place_of(ring->process, members, false);
 	}
-	ttm_insert_slow(seat, where, object);
+	ttm_insert_slow(ring, where, object);
 	if (where.place)
-		ttm_kernel_settle(seat, where, object.id);
+		ttm_kernel_settle(ring, where, object.id);
 }

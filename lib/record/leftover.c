@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/leftover.h"
-
+/* What dead processes left where no aggregator serves; markers of untracked ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "record/process.h"
 #include "record/segment.h"
 #include "shm/identity.h"
 #include "shm/text.h"
@@ -23,8 +21,6 @@
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
 #define NAME_SIZE 96u
-#define ADD_NAP_NS 100000
-#define ADD_NAPS 1000u
 
 struct item {
 	uint64_t time_ns;
@@ -288,15 +284,9 @@ static int marker_visit(void *context, const char *name)
 	return 0;
 }
 
-static void tidy_measure(struct tidy *tidy)
-{
-	tidy->bytes = 0;
-	tidy->markers = 0;
-	ttm_directory_each(tidy->directory, size_visit, tidy);
-}
-
 /*
- * Opens the lost file. One process tidies at a time; closing the file drops the lock.
+ * Opens the lost file. One thread of all processes tidies at a time: the lock belongs to
+ * the open file, and closing the file drops it.
  * Returns a descriptor or a negative errno.
  */
 static int lost_open(int directory)
@@ -312,7 +302,7 @@ static int lost_open(int directory)
 		return -errno;
 	/* Set the mode whatever the umask is, and allocate room for the
 	 * count first: beyond a limit, the write would be a signal. */
-	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_SETLK, &lock) < 0)
+	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
 		r = -errno;
 	if (r == 0)
 		r = ttm_range_allocate(fd, 0, sizeof(struct ttm_lost));
@@ -323,10 +313,7 @@ static int lost_open(int directory)
 	return fd;
 }
 
-/*
- * Returns the history of a dead segment to the filesystem, as segment_shrink does at an
- * orderly end.
- */
+/* Returns the history of a dead segment to the filesystem. */
 static void history_give_back(int fd)
 {
 	const uint32_t gone = TTM_EXTENT_WORD(TTM_EXTENT_CLAIMED, 0);
@@ -400,53 +387,11 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	while (n < 0 && errno == EINTR);
 }
 
-/*
- * Pid of the process of which a thread is adding, 0: none. A forked child finds its
- * parent's pid, which means nothing there.
- */
-static uint32_t lost_adder;
-
-/*
- * Adds to the lost file. The file's lock excludes other processes, `lost_adder` other
- * threads, which may tidy at the same moment. Adding takes two system calls; a thread
- * that is stopped between them is waited for a tenth of a second.
- */
-static void lost_add_in_turn(int fd, const struct ttm_lost *lost)
-{
-	const struct timespec nap = { .tv_nsec = ADD_NAP_NS };
-	uint32_t self = (uint32_t)getpid(), adder;
-	unsigned tries;
-
-	for (tries = 0; tries < ADD_NAPS; tries++) {
-		adder = ttm_load32(&lost_adder); /* relaxed: the CAS decides */
-		/* pairs(lost): full, with the store below */
-		if (adder != self && ttm_cas32(&lost_adder, adder, self))
-			break;
-		nanosleep(&nap, NULL);
-	}
-	lost_add(fd, lost);
-	/* pairs(lost): release, with the CAS above: the file has it */
-	ttm_store32_release(&lost_adder, 0);
-}
-
-/* Measures again, because another process may have tidied until just now. */
-static void tidy_locked(struct tidy *tidy, uint64_t above)
-{
-	tidy_measure(tidy);
-	if (tidy->bytes > above) {
-		ttm_directory_each(tidy->directory, item_visit, tidy);
-		if (tidy->dead > above)
-			segments_remove(tidy);
-	}
-	if (tidy->markers > TIDY_ABOVE_MARKERS)
-		ttm_directory_each(tidy->directory, marker_visit, tidy);
-}
-
 static void tidy(struct tidy *tidy, uint64_t above)
 {
 	int lost;
 
-	tidy_measure(tidy);
+	ttm_directory_each(tidy->directory, size_visit, tidy);
 	if ((tidy->bytes <= above && tidy->markers <= TIDY_ABOVE_MARKERS) ||
 		ttm_directory_is_served(tidy->directory))
 		return;
@@ -457,8 +402,14 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	}
 	if (lost < 0)
 		return;
-	tidy_locked(tidy, above);
-	lost_add_in_turn(lost, &tidy->lost);
+	/* Another process may have tidied until just now: look again. */
+	if (tidy->bytes > above)
+		ttm_directory_each(tidy->directory, item_visit, tidy);
+	if (tidy->dead > above)
+		segments_remove(tidy);
+	if (tidy->markers > TIDY_ABOVE_MARKERS)
+		ttm_directory_each(tidy->directory, marker_visit, tidy);
+	lost_add(lost, &tidy->lost);
 	close(lost);
 }
 

@@ -10,7 +10,7 @@
  *
  * An object on several devices is one object: one slot, one index entry, one record.
  * Counters are per device. Each change of a slot has a record with its generation, so
- * that the aggregator's mirror follows whatever the order across lanes.
+ * that the aggregator's mirror follows whatever the order across rings.
  *
  * Replacing an object: the new slot goes live, then the old slot is freed. In between,
  * both are live with one key; so are two objects of one id that two threads allocate at
@@ -24,20 +24,17 @@
  * load it first at once, one of the two slots is given up "uncounted": the records
  * inform the mirror, and the counters show one load and one dispatch.
  *
- * This header has the common path, inlined into the hooks so that constants fold;
- * found.c, insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free
+ * This header and hooks.c have the common path, inlined so that constants fold;
+ * insert.c, remove.c and kernel.c have the rare cases. All of it is lock-free
  * and runs inside a hook.
  */
 #ifndef TTM_RECORD_OBJECT_H
 #define TTM_RECORD_OBJECT_H
 
-#include "record/account.h"
-#include "record/device.h"
+#include "record/counters.h"
 #include "record/index.h"
-#include "record/lane.h"
 #include "record/place.h"
-#include "record/scope.h"
-#include "record/supply.h"
+#include "record/ring.h"
 
 /* An object as the caller of a hook described it. */
 struct ttm_object {
@@ -61,89 +58,54 @@ struct ttm_before {
 /* -- rare cases, with arguments by value: see docs/recording.md ---------------------- */
 
 /* Inserts an object where the usual path below does not apply. */
-void ttm_insert_slow(struct ttm_seat *seat, struct ttm_where where,
+void ttm_insert_slow(struct ttm_ring *ring, struct ttm_where where,
 	struct ttm_object object);
-
-/* Inserts an object whose key is often live already: looks before it inserts. */
-void ttm_insert_careful(struct ttm_seat *seat, struct ttm_where where,
-	struct ttm_object object, uint64_t now);
 
 /*
  * Checks for others with the key of an object that went live without a look. The words
- * of its slot are in the lane's next record. `entry_at` NULL: the object is not in the
+ * of its slot are in the ring's next record. `entry_at` NULL: the object is not in the
  * index yet.
  */
 void ttm_insert_check(
-	struct ttm_seat *seat, struct ttm_where where, uint64_t *entry_at);
+	struct ttm_ring *ring, struct ttm_where where, uint64_t *entry_at);
 
 /* Checks the same for a CB that replaced another, after both records are written. */
-void ttm_replace_check(struct ttm_seat *seat, struct ttm_where where,
+void ttm_replace_check(struct ttm_ring *ring, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words);
 
 /*
  * Completes an object that went live to replace `before`, when `before` is gone or the
  * bucket was full (`entry_at` NULL).
  */
-void ttm_replace_finish(struct ttm_seat *seat, struct ttm_where where,
+void ttm_replace_finish(struct ttm_ring *ring, struct ttm_where where,
 	uint64_t *entry_at, struct ttm_words words, struct ttm_before before);
 
 /* Loads a kernel that is not live on its place, but may be on one that overlaps. */
-void ttm_kernel_load_slow(struct ttm_seat *seat, struct ttm_where where,
+void ttm_kernel_load_slow(struct ttm_ring *ring, struct ttm_where where,
 	struct ttm_object object);
 
 /* Ends the same kernel of other threads on these devices, after ours was inserted. */
 void ttm_kernel_settle(
-	struct ttm_seat *seat, struct ttm_where where, uint64_t kernel);
+	struct ttm_ring *ring, struct ttm_where where, uint64_t kernel);
 
 /*
  * Frees the objects with this key on these devices, through whatever place they were
  * allocated. The first object ends the operation that has begun.
  */
-void ttm_remove_slow(struct ttm_seat *seat, struct ttm_where where,
+void ttm_remove_slow(struct ttm_ring *ring, struct ttm_where where,
 	unsigned figure, uint64_t program, uint64_t id);
 
 /* Frees the buffer with this id on each of the devices, of whatever kind it is there. */
-void ttm_remove_any(const struct ttm_hook *hook, const struct ttm_where *where,
-	uint64_t id);
+void ttm_remove_any(
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t id);
 
 /* Frees all CBs of a program, and the kernel of that id, on these devices. */
-void ttm_program_remove(const struct ttm_hook *hook,
-	const struct ttm_where *where, uint64_t program);
+void ttm_program_remove(
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t program);
 
-/* Frees all CBs on these devices: looks at every slot. */
-void ttm_cbs_remove(const struct ttm_hook *hook, const struct ttm_where *where);
-
-/*
- * Copies an object field by field, only where the call is: a struct that is copied
- * whole would be kept in memory on the usual path, too.
- */
-static TTM_INLINE struct ttm_object object_copy(const struct ttm_object *object)
-{
-	return (struct ttm_object){
-		.figure = object->figure,
-		.flags = object->flags,
-		.cores = object->cores,
-		.id = object->id,
-		.address = object->address,
-		.size = object->size,
-		.w5 = object->w5,
-		.bytes = object->bytes,
-	};
-}
-
-static TTM_INLINE struct ttm_words words_copy(const struct ttm_words *words)
-{
-	return (struct ttm_words){ {
-		words->w[0],
-		words->w[1],
-		words->w[2],
-		words->w[3],
-		words->w[4],
-		words->w[5],
-		words->w[6],
-		words->w[7],
-	} };
-}
+/* Frees all CBs on these devices: looks at every slot. `unused`: as the calls above. */
+void ttm_cbs_remove(
+	struct ttm_ring *ring, const struct ttm_where *where, uint64_t unused);
 
 /* -- keys and slots -------------------------------------------------------------- */
 
@@ -253,8 +215,9 @@ static TTM_INLINE bool era_is_newer(uint64_t era, uint32_t allocated)
 	return (int32_t)(TTM_ERA_EPOCH(era) - allocated) > 0;
 }
 
-static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
-	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
+/* Counts a change on all these devices. `allocated`: as above. */
+static TTM_INLINE void members_count(struct ttm_ring *ring, uint64_t members,
+	uint32_t allocated, const struct ttm_change *change)
 {
 	struct ttm_device *device;
 	unsigned entry;
@@ -262,51 +225,33 @@ static TTM_INLINE void members_alloc(const struct ttm_hook *hook,
 
 	do {
 		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
+		device = &ring->process->devices[entry];
 		era = ttm_device_era(device);
-		ttm_account_alloc(device, hook->lane->blocks[entry], figure,
-			era, bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
-		TTM_TESTPOINT("member counted");
-	} while (members);
-	TTM_TESTPOINT("alloc counted");
-}
-
-static TTM_INLINE void members_free(const struct ttm_hook *hook,
-	uint64_t members, unsigned figure, uint32_t allocated, uint64_t bytes)
-{
-	struct ttm_device *device;
-	unsigned entry;
-	uint64_t era;
-
-	do {
-		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
-		era = ttm_device_era(device);
-		ttm_account_free(device, hook->lane->blocks[entry], figure, era,
-			bytes, TTM_UNLIKELY(era_is_newer(era, allocated)));
-		TTM_TESTPOINT("member counted");
-	} while (members);
-	TTM_TESTPOINT("free counted");
-}
-
-static TTM_INLINE void members_replace(const struct ttm_hook *hook,
-	uint64_t members, unsigned figure, uint32_t allocated,
-	uint64_t bytes_freed, uint64_t bytes)
-{
-	struct ttm_device *device;
-	unsigned entry;
-	uint64_t era;
-
-	do {
-		entry = ttm_mask_take(&members);
-		device = &hook->process->devices[entry];
-		era = ttm_device_era(device);
-		ttm_account_replace(device, hook->lane->blocks[entry], figure,
-			era, bytes_freed, bytes,
+		ttm_device_count(device, ring->blocks[entry], change, era,
 			TTM_UNLIKELY(era_is_newer(era, allocated)));
 		TTM_TESTPOINT("member counted");
 	} while (members);
-	TTM_TESTPOINT("replacement counted");
+	TTM_TESTPOINT("members counted");
+}
+
+static TTM_INLINE void members_alloc(struct ttm_ring *ring, uint64_t members,
+	unsigned figure, uint32_t allocated, uint64_t bytes)
+{
+	const struct ttm_change change = {
+		.figure = figure, .allocs = 1, .bytes_allocated = bytes
+	};
+
+	members_count(ring, members, allocated, &change);
+}
+
+static TTM_INLINE void members_free(struct ttm_ring *ring, uint64_t members,
+	unsigned figure, uint32_t allocated, uint64_t bytes)
+{
+	const struct ttm_change change = {
+		.figure = figure, .frees = 1, .bytes_freed = bytes
+	};
+
+	members_count(ring, members, allocated, &change);
 }
 
 /* -- the end of an object -------------------------------------------------------- */
@@ -368,7 +313,7 @@ static TTM_INLINE void rest_write(struct ttm_words *record, unsigned flags,
  * Frees the object that was seen, in an operation that has begun. Returns false if the
  * object is gone or changed; nothing has happened then.
  */
-static TTM_INLINE bool seen_end(const struct ttm_hook *hook, uint64_t members,
+static TTM_INLINE bool seen_end(struct ttm_ring *ring, uint64_t members,
 	unsigned figure, uint64_t closes, uint64_t id, uint64_t now,
 	const struct ttm_seen *seen)
 {
@@ -379,15 +324,14 @@ static TTM_INLINE bool seen_end(const struct ttm_hook *hook, uint64_t members,
 		return false;
 	if (figure >= TTMEM_FIGURE_KERNEL)
 		figure = TTM_W1_FIGURE(seen->w1);
-	members_free(hook, members, figure, (uint32_t)closes, rest.bytes);
-	rest_write(ttm_lane_record(hook->lane, 0), 0, id, now, seen, &rest);
-	ttm_lane_end(hook->lane, 1);
-	ttm_supply_put(hook->process, hook->lane, ttm_entry_slot(seen->entry),
-		seen->shared);
+	members_free(ring, members, figure, (uint32_t)closes, rest.bytes);
+	rest_write(ttm_ring_record(ring, 0), 0, id, now, seen, &rest);
+	ttm_ring_end(ring, 1);
+	ttm_supply_put(ring, ttm_entry_slot(seen->entry), seen->shared);
 	return true;
 }
 
-static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
+static TTM_INLINE void ttm_object_remove(struct ttm_ring *ring,
 	const struct ttm_where *where, unsigned figure, uint64_t program,
 	uint64_t id)
 {
@@ -395,20 +339,19 @@ static TTM_INLINE void ttm_object_remove(const struct ttm_hook *hook,
 	struct ttm_seen seen;
 	struct ttm_way way;
 
-	way_set(&way, hook->process, where->place, figure, program, id);
+	way_set(&way, ring->process, where->place, figure, program, id);
 	/* The clock holds up everything behind it; the bucket arrives
 	 * meanwhile. */
 	ttm_prefetch_write(way.bucket);
-	ttm_lane_begin(hook->lane);
+	ttm_ring_begin(ring, 1);
 	now = ttm_clock_now();
-	closes = ttm_closes(hook->process);
-	if (TTM_UNLIKELY(!ttm_lane_blocks(
-				 hook->process, hook->lane, where->members) ||
-		    !key_point(hook->process, way.bucket, &way.key, &seen) ||
+	closes = ttm_closes(ring->process);
+	if (TTM_UNLIKELY(!ttm_ring_blocks(ring, where->members) ||
+		    !key_point(ring->process, way.bucket, &way.key, &seen) ||
 		    !key_glance(&way.key, closes, &seen) ||
-		    !seen_end(hook, where->members, figure, closes, id, now,
+		    !seen_end(ring, where->members, figure, closes, id, now,
 			    &seen)))
-		ttm_remove_slow(hook->seat, *where, figure, program, id);
+		ttm_remove_slow(ring, *where, figure, program, id);
 }
 
 /* -- the beginning of an object ---------------------------------------------------- */
@@ -455,10 +398,10 @@ static TTM_INLINE void alloc_begin(
 
 /* Fills the words of an object except w0, w6, the slot and the rank. */
 static TTM_INLINE void words_fill(struct ttm_words *words,
-	const struct ttm_seat *seat, const struct ttm_object *object,
+	const struct ttm_ring *ring, const struct ttm_object *object,
 	unsigned place, uint64_t closes)
 {
-	struct ttm_scope scope = ttm_scope_now(seat);
+	struct ttm_scope scope = ttm_scope_now(ring);
 	uint64_t *w = words->w;
 
 	w[1] = TTM_W1(
@@ -468,69 +411,6 @@ static TTM_INLINE void words_fill(struct ttm_words *words,
 	w[4] = TTM_W4(object->size, place);
 	w[5] = object->w5;
 	w[7] = TTM_W7(scope.name, 0, object->cores, 0);
-}
-
-/*
- * Inserts first, then checks for others with the same key, because a live duplicate of
- * a buffer is an anomaly and may cost more. Everything that can be written before the
- * clock is read is written before: reading it takes as long as the stores, which the
- * CAS waits for.
- */
-static TTM_INLINE void insert_boldly(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	struct ttm_words *record = ttm_lane_record(hook->lane, 0), *shared;
-	struct ttm_lane *lane = hook->lane;
-	uint64_t *entry_at, closes;
-	struct ttm_words words;
-	uint32_t slot;
-
-	if (TTM_UNLIKELY(
-		    !ttm_lane_blocks(hook->process, lane, where->members) ||
-		    !ttm_supply_peek(lane, &slot, &shared))) {
-		ttm_insert_slow(hook->seat, *where, object_copy(object));
-		return;
-	}
-	ttm_prefetch_write(shared);
-	ttm_prefetch_write(way->bucket);
-	ttm_place_use(hook->process, where->place);
-	closes = ttm_closes(hook->process);
-	words_fill(&words, hook->seat, object, where->place, closes);
-	words.w[1] |= slot;
-	ttm_supply_take_peeked(lane);
-	ttm_lane_begin(lane);
-	slot_begin(shared, &words, where->place);
-	alloc_begin(record, 0, &words);
-	words.w[6] = ttm_clock_now();
-	ttm_record_end(record, &words);
-	slot_end(shared, &words);
-	entry_at = ttm_bucket_put(way->bucket, ttm_entry(&way->key, slot));
-	TTM_TESTPOINT("index entered");
-	if (TTM_UNLIKELY(!entry_at ||
-		    ttm_index_may_have_other(hook->process, way->level,
-			    way->bucket, &way->key, entry_at,
-			    ttm_entry(&way->key, slot)))) {
-		ttm_insert_check(hook->seat, *where, entry_at);
-		return;
-	}
-	members_alloc(hook, where->members, object->figure, (uint32_t)closes,
-		object->bytes);
-	ttm_lane_end(lane, 1);
-}
-
-/*
- * Returns whether an entry with the key's tag is in an overflow line or an older level.
- */
-static TTM_INLINE bool entry_is_elsewhere(
-	const struct ttm_hook *hook, const struct ttm_way *way)
-{
-	/* relaxed: a later insertion by another thread is found in the
-	 * second look */
-	return TTM_UNLIKELY(way->level->older ||
-		       ttm_load(&way->bucket->next) != 0) &&
-		ttm_index_has_other(
-			hook->process, way->key.bucket_hash, way->key.tag, 0);
 }
 
 /* -- kernels ------------------------------------------------------------------------ */
@@ -546,193 +426,119 @@ static TTM_INLINE bool kernel_is_same(uint64_t w1, uint64_t w4, uint64_t w7,
 		((TTM_W1_FLAGS(w1) ^ flags) & TTM_FLAG_IN_RING) == 0;
 }
 
-static TTM_INLINE void dispatch_commit(const struct ttm_hook *hook,
-	unsigned place, uint64_t members, uint64_t w1, uint64_t id,
-	uint64_t now)
+static TTM_INLINE void dispatch_commit(struct ttm_ring *ring, unsigned place,
+	uint64_t members, uint64_t w1, uint64_t id, uint64_t now)
 {
 	unsigned type = TTM_W1_FIGURE(w1) - TTMEM_FIGURE_KERNEL;
 	const struct ttm_words words = { {
 		[2] = id,
-		[7] = TTM_W7(ttm_scope_now(hook->seat).name, 0, 0, 0),
+		[7] = TTM_W7(ttm_scope_now(ring).name, 0, 0, 0),
 	} };
 
 	while (members)
-		ttm_own_add(&hook->lane->blocks[ttm_mask_take(&members)]
+		ttm_own_add(&ring->blocks[ttm_mask_take(&members)]
 				     ->dispatches[type],
 			1);
 	TTM_TESTPOINT("dispatch counted");
-	ttm_record_write(ttm_lane_record(hook->lane, 0), TTM_W0(0, place, 0),
+	ttm_record_write(ttm_ring_record(ring, 0), TTM_W0(0, place, 0),
 		TTM_W1(TTM_W1_SLOT(w1), TTM_W1_STAMP(w1), TTM_W1_FIGURE(w1), 0,
 			TTM_RECORD_DISPATCH),
 		now, &words);
-	ttm_lane_end(hook->lane, 1);
+	ttm_ring_end(ring, 1);
 }
 
 /*
- * Dispatches the kernel of which `seen` points to the slot. Returns false,
- * inconclusive, if it is not the same one.
+ * -- objects that a search of the index found ----------------------------------------
+ *
+ * A search holds no lock on them: a thread takes an object only by a CAS on its slot,
+ * which fails if the slot has changed.
  */
-static TTM_INLINE bool kernel_dispatched(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_key *key, struct ttm_seen *seen, uint64_t now)
-{
-	uint64_t w4, w7;
 
-	if (TTM_UNLIKELY(!ttm_lane_blocks(
-				 hook->process, hook->lane, where->members) ||
-		    !key_glance(key, ttm_closes(hook->process), seen)))
-		return false;
-	w4 = ttm_load(&seen->shared->w[4]);
-	w7 = ttm_load(&seen->shared->w[7]);
-	/* pairs(slot-reuse): acquire, with slot_begin, as in slot_copy */
-	ttm_fence_acquire();
-	if (!kernel_is_same(seen->w1, w4, w7, object->figure, object->flags,
-		    object->size, object->cores) ||
-		ttm_load(&seen->shared->w[0]) != seen->w0)
-		return false;
-	ttm_lane_begin(hook->lane);
-	dispatch_commit(
-		hook, where->place, where->members, seen->w1, object->id, now);
-	return true;
-}
-
-/*
- * Loads a kernel. The kernel is often live, so it is looked up first: after the clock,
- * when the bucket has arrived, but before the clock if the last kernel was new, because
- * then this one mostly is, too. The clock is read again if that was wrong.
- */
-static TTM_INLINE void kernel_insert(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	bool is_new = hook->lane->kernels_are_new;
-	struct ttm_seen seen;
-	uint64_t now = 0;
-
-	if (!is_new) {
-		/* Only read, so that other processors keep the line. */
-		__builtin_prefetch(way->bucket);
-		now = ttm_clock_now();
-	}
-	if (!key_point(hook->process, way->bucket, &way->key, &seen)) {
-		hook->lane->kernels_are_new = true;
-		if (!ttm_place_is_alone(hook->process, where->place) ||
-			entry_is_elsewhere(hook, way)) {
-			ttm_kernel_load_slow(
-				hook->seat, *where, object_copy(object));
-			return;
-		}
-		insert_boldly(hook, where, object, way);
-		if (!ttm_place_is_alone(hook->process, where->place))
-			ttm_kernel_settle(hook->seat, *where, object->id);
-		return;
-	}
-	if (is_new) {
-		hook->lane->kernels_are_new = false;
-		now = ttm_clock_now();
-	}
-	if (kernel_dispatched(hook, where, object, &way->key, &seen, now))
-		return;
-	/* After a close, the kernel may be live on some of the devices only. */
-	if (ttm_place_is_alone(hook->process, where->place) &&
-		(where->members & (where->members - 1)) == 0)
-		ttm_insert_careful(
-			hook->seat, *where, object_copy(object), now);
-	else
-		ttm_kernel_load_slow(hook->seat, *where, object_copy(object));
-}
-
-/* -- circular buffers ----------------------------------------------------------------- */
-
-/*
- * Replaces the CB that `seen` points to: the new slot goes live and gets an index
- * entry, then the old slot is freed. Returns false if that CB is gone; nothing has
- * happened then.
- */
-static TTM_INLINE bool cb_replace(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way, struct ttm_seen *seen)
-{
-	struct ttm_lane *lane = hook->lane;
-	struct ttm_words *record = ttm_lane_record(lane, 0), *second, *shared;
-	uint32_t slot, old_slot = ttm_entry_slot(seen->entry);
-	uint64_t closes = ttm_closes(hook->process);
-	uint64_t *entry_at, entry, old_w6;
+/* A live slot as it was at one moment, and its place in the index. */
+struct ttm_found {
+	uint64_t *entry_at;
+	uint64_t entry;
+	uint32_t slot;
 	struct ttm_words words;
-	struct ttm_rest old;
+};
 
-	if (TTM_UNLIKELY(
-		    !ttm_lane_blocks(hook->process, lane, where->members) ||
-		    !ttm_supply_peek(lane, &slot, &shared) ||
-		    !key_glance(&way->key, closes, seen)))
-		return false;
-	ttm_prefetch_write(shared);
-	entry = ttm_entry(&way->key, slot);
-	words_fill(&words, hook->seat, object, where->place, closes);
-	words.w[1] |= TTM_W1(
-		slot, 0, 0, 0, (uint8_t)(TTM_W1_RANK(seen->w1) + 1));
-	ttm_supply_take_peeked(lane);
-	ttm_lane_begin(lane);
-	slot_begin(shared, &words, where->place);
-	words.w[6] = ttm_clock_now();
-	slot_end(shared, &words);
-	entry_at = ttm_bucket_put(way->bucket, entry);
-	TTM_TESTPOINT("index entered");
-	slot_rest(&old, seen, TTMEM_FIGURE_CB);
-	old_w6 = ttm_load(&seen->shared->w[6]); /* relaxed: as slot_rest */
-	if (TTM_UNLIKELY(!entry_at || !seen_free(seen))) {
-		ttm_replace_finish(hook->seat, *where, entry_at,
-			words_copy(&words),
-			(struct ttm_before){ old_slot, seen->w1, old_w6 });
-		return true;
-	}
-	ttm_lane_begin_two(lane);
-	members_replace(hook, where->members, TTMEM_FIGURE_CB, (uint32_t)closes,
-		old.bytes, object->bytes);
-	rest_write(
-		record, TTM_FLAG_REPLACED, object->id, words.w[6], seen, &old);
-	second = ttm_lane_record_after(lane, record);
-	alloc_begin(second, 0, &words);
-	ttm_record_end(second, &words);
-	ttm_lane_end(lane, 2);
-	ttm_supply_put(hook->process, lane, old_slot, seen->shared);
-	if (TTM_UNLIKELY(ttm_index_may_have_other(hook->process, way->level,
-		    way->bucket, &way->key, entry_at, entry)))
-		ttm_replace_check(
-			hook->seat, *where, entry_at, words_copy(&words));
-	return true;
-}
+/*
+ * Copies a live slot; returns false if it is not live. An object that shrinks meanwhile
+ * is still live, so the copy is repeated; each repetition means that another thread has
+ * made progress.
+ */
+bool ttm_slot_copy(const struct ttm_words *shared, struct ttm_words *ret_words);
 
-static TTM_INLINE void cb_insert(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object,
-	const struct ttm_way *way)
-{
-	struct ttm_seen seen;
-	bool found = key_point(hook->process, way->bucket, &way->key, &seen);
+/*
+ * Finds the next live object with this key, orphaned or not, in another slot than
+ * `except`.
+ */
+bool ttm_found_next(struct ttm_process *process, struct ttm_search *search,
+	const struct ttm_key *key, uint32_t except,
+	struct ttm_found *ret_found);
 
-	if (!found && !entry_is_elsewhere(hook, way))
-		insert_boldly(hook, where, object, way);
-	else if (TTM_UNLIKELY(!found ||
-			 !cb_replace(hook, where, object, way, &seen)))
-		ttm_insert_careful(hook->seat, *where, object_copy(object),
-			ttm_clock_now());
-}
+uint64_t ttm_found_members(
+	const struct ttm_process *process, const struct ttm_found *found);
 
-/* -- all kinds ------------------------------------------------------------------------ */
+/* Returns the count of closes when the object was allocated. */
+uint32_t ttm_words_allocated(
+	const struct ttm_process *process, const struct ttm_words *words);
 
-static TTM_INLINE void ttm_object_insert(const struct ttm_hook *hook,
-	const struct ttm_where *where, const struct ttm_object *object)
-{
-	struct ttm_way way;
+/* Returns the devices on which the object is live and not orphaned. */
+uint64_t ttm_found_current(
+	const struct ttm_process *process, const struct ttm_found *found);
 
-	way_set(&way, hook->process, where->place, object->figure, object->w5,
-		object->id);
-	if (object->figure < TTMEM_FIGURE_CB)
-		insert_boldly(hook, where, object, &way);
-	else if (object->figure == TTMEM_FIGURE_CB)
-		cb_insert(hook, where, object, &way);
-	else
-		kernel_insert(hook, where, object, &way);
-}
+/* Returns whether the object is current: live, and not orphaned on all its devices. */
+bool ttm_found_is_current(
+	const struct ttm_process *process, const struct ttm_found *found);
+
+/*
+ * Finds the object with this key that has a part on `members`: one that is not orphaned
+ * there comes first. To the caller all current objects with one key are the same.
+ */
+bool ttm_key_find(struct ttm_process *process, const struct ttm_key *key,
+	uint64_t members, struct ttm_found *ret_found);
+
+/*
+ * Reads the slot again after a CAS that failed. Returns true if it still holds the same
+ * object, on fewer devices.
+ */
+bool ttm_found_renew(struct ttm_process *process, struct ttm_found *found);
+
+/* Frees an object as seen_free() does, whatever devices it is still on. */
+bool ttm_found_free(struct ttm_process *process, struct ttm_found *found);
+
+void ttm_found_count(struct ttm_ring *ring, const struct ttm_found *found,
+	uint64_t members, unsigned flags);
+
+void ttm_free_write(struct ttm_words *record, unsigned flags, uint64_t now,
+	const struct ttm_words *words);
+
+void ttm_found_recycle(struct ttm_ring *ring, const struct ttm_found *found);
+
+/*
+ * Writes the record of a free that was won and counted; then the slot may be used
+ * again.
+ */
+void ttm_found_commit(struct ttm_ring *ring, const struct ttm_found *found,
+	unsigned flags, uint64_t now);
+
+/*
+ * Removes the object from these devices: it ends, or stays on the others. In an
+ * operation that has begun. Returns false if another thread was faster; nothing has
+ * happened then. *ret_left: the devices that the object left.
+ */
+bool ttm_found_leave(struct ttm_ring *ring, struct ttm_found *found,
+	uint64_t members, unsigned flags, uint64_t now, uint64_t *ret_left);
+
+/* Ends the whole object in an operation of its own; another thread may be faster. */
+void ttm_found_end(struct ttm_ring *ring, struct ttm_found *found,
+	unsigned flags, uint64_t now);
+
+bool ttm_blocks_or_loss(struct ttm_ring *ring, const struct ttm_where *where,
+	unsigned figure, uint64_t id, uint64_t bytes);
+
+bool ttm_words_are_same_kernel(
+	const struct ttm_words *one, const struct ttm_words *other);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* Places, and the handles of meshes that stand for them. */
 #include "record/place.h"
 
 #include <string.h>
 
-#include "record/device.h"
 #include "record/index.h"
 #include "record/segment.h"
 
@@ -21,25 +21,6 @@ static uint64_t meshes_len;
 static void *mesh_chunks[TTM_MESHES_MAX / MESHES_PER_CHUNK];
 
 /* -- places ---------------------------------------------------------------------- */
-
-static void places_len_raise(struct ttm_process *process, uint64_t len)
-{
-	uint64_t *word = &process->header->live.places_len;
-	uint64_t seen;
-
-	while ((seen = ttm_load(word)) < len) /* relaxed: the CAS decides */
-		ttm_cas(word, seen, len);
-}
-
-static void place_set(
-	struct ttm_process *process, unsigned place, uint64_t members)
-{
-	struct ttm_place *own = &process->places[place];
-
-	/* relaxed: the caller passes the number on; other threads store the
-	 * same */
-	ttm_store(&own->members, members);
-}
 
 unsigned ttm_place_of(
 	struct ttm_process *process, uint64_t members, bool shrink)
@@ -59,7 +40,7 @@ unsigned ttm_place_of(
 			return 0;
 		seen = ttm_load(&words[place]); /* relaxed: stored once */
 		if (seen == 0) {
-			places_len_raise(process, place + 1);
+			ttm_raise(&process->header->live.places_len, place + 1);
 			/* pairs(place): full, with the aggregator's read of
 			 * places: a slot that names the place comes later */
 			if (ttm_cas(&words[place], 0, members))
@@ -69,7 +50,9 @@ unsigned ttm_place_of(
 			TTM_TESTPOINT("place made");
 		}
 		if (seen == members) {
-			place_set(process, place, members);
+			/* relaxed: the caller passes the number on; other
+			 * threads store the same */
+			ttm_store(&process->places[place].members, members);
 			return place;
 		}
 	}
@@ -102,26 +85,6 @@ unsigned ttm_overlap_next(
 			return place;
 	}
 	return 0;
-}
-
-TTM_COLD bool ttm_place_is_alone_slow(
-	struct ttm_process *process, unsigned place)
-{
-	uint64_t len = ttm_load(
-		&process->held_len); /* relaxed: see the caller */
-	struct ttm_overlap overlap;
-	uint64_t i;
-
-	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
-	if (ttm_overlap_next(process, &overlap))
-		return false;
-	/* Another thread may be about to list a place: the result is
-	 * inconclusive. */
-	for (i = 0; i < len && i < TTM_HELD_MAX; i++)
-		if (!ttm_load32(&process->held[i]))
-			return false;
-	ttm_store(&process->places[place].alone, len + 1);
-	return true;
 }
 
 /* -- meshes ---------------------------------------------------------------------- */

@@ -113,16 +113,19 @@ static inline void ttm_overlap_start(
 unsigned ttm_overlap_next(
 	const struct ttm_process *process, struct ttm_overlap *overlap);
 
-bool ttm_place_is_alone_slow(struct ttm_process *process, unsigned place);
-
 /* Returns whether no other place with objects shares a device with this one. */
 static inline bool ttm_place_is_alone(
-	struct ttm_process *process, unsigned place)
+	const struct ttm_process *process, unsigned place)
 {
-	/* relaxed: this may miss an object that another thread is inserting */
-	return TTM_LIKELY(ttm_load(&process->places[place].alone) ==
-		       ttm_load(&process->held_len) + 1) ||
-		ttm_place_is_alone_slow(process, place);
+	struct ttm_overlap overlap;
+
+	/* relaxed: this may miss an object that another thread is inserting.
+	 * Many programs have but one place. */
+	if (TTM_LIKELY(ttm_load(&process->held_len) ==
+		    ttm_load32(&process->places[place].held)))
+		return true;
+	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
+	return ttm_overlap_next(process, &overlap) == 0;
 }
 
 /*
@@ -135,5 +138,72 @@ void ttm_meshes_forget(struct ttm_process *process);
 uint32_t ttm_mesh_make(const uint32_t *devices, size_t devices_len);
 /* Ends a handle; returns false if it does not exist. */
 bool ttm_mesh_end(struct ttm_process *process, uint32_t mesh);
+
+/* -- devices ------------------------------------------------------------------------- */
+
+/*
+ * Returns the current entry of a logical id; `make` creates an entry for an id that has
+ * none. Returns false without an entry.
+ */
+bool ttm_device_entry(struct ttm_process *process, uint32_t logical, bool make,
+	unsigned *ret_entry);
+
+/* Returns the count of complete closes: the stamp of objects allocated now. */
+static TTM_INLINE uint64_t ttm_closes(const struct ttm_process *process)
+{
+	/* pairs(closes): acquire, with close_finish: the epochs of all
+	 * closed devices have moved */
+	return ttm_load_acquire(&process->header->live.closes);
+}
+
+/*
+ * -- core sets ----------------------------------------------------------------------
+ *
+ * The cores that a `cores` argument stands for. Handles belong to the program, like
+ * mesh handles; a segment gets the set when the handle is first used there.
+ */
+
+#define TTM_CORE_SET_BIT 0x80000000u
+
+/* Returns the number of cores of a handle; 0: it does not exist. */
+uint32_t ttm_core_set_count(uint32_t handle);
+
+/* The set's id in the segment, which gets the set if it has none yet; 0: no room. */
+uint32_t ttm_core_set_publish(struct ttm_process *process, uint32_t number);
+
+/*
+ * Converts a `cores` argument: the count in bits 0-11, the number of the handle in bits
+ * 12-23. Returns false if the count is too high or the handle does not exist.
+ */
+static TTM_INLINE bool ttm_cores_get(uint32_t cores, uint32_t *ret_cores)
+{
+	uint32_t count;
+
+	*ret_cores = cores;
+	if (TTM_LIKELY(cores <= TTM_CORES_MAX))
+		return true;
+	if (!(cores & TTM_CORE_SET_BIT))
+		return false;
+	count = ttm_core_set_count(cores);
+	*ret_cores = count | (cores & ~TTM_CORE_SET_BIT) << 12;
+	return count != 0;
+}
+
+/*
+ * Converts the number of the handle to the set's id in the segment of the hook. Only a
+ * hook knows its segment: tracking may be stopped and started until it is entered.
+ */
+static TTM_INLINE uint32_t ttm_cores_in(
+	struct ttm_process *process, uint32_t cores)
+{
+	uint32_t number = cores >> 12, id;
+
+	if (TTM_LIKELY(number == 0))
+		return cores;
+	id = ttm_load32(&process->core_set_ids[number]); /* relaxed: a number */
+	if (TTM_UNLIKELY(id == 0))
+		id = ttm_core_set_publish(process, number);
+	return (cores & TTM_CORES_MAX) | id << 12;
+}
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   ttm_root --> ttm_process --> segment (shared)   header, directory, extents
  *                     |     `--> index, supply       private, lock-free
- *   thread-local -----+--> ttm_seat --> ttm_lane
+ *   thread-local -----+--> ttm_ring               private; the records are shared
  *
  * The root is in memory that fork wipes: in a child everything reads as "not started",
  * whatever call forked. All other memory is reachable only through the root, and the
@@ -30,7 +30,6 @@
 #define TTM_BATCH_LEN 32u
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* room for a burst of frees */
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
-#define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
 	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
 #define TTM_NAME_EXTENTS_MAX 64u
@@ -63,31 +62,8 @@ void ttm_testpoint(const char *label);
  * file must not be touched: on a full filesystem that kills the program.
  */
 struct ttm_extent {
-	void *memory;    /* address of the mapping; NULL: none */
-	uint32_t number; /* index + 1 in the directory */
+	void *memory; /* address of the mapping; NULL: none */
 	uint32_t ready;
-};
-
-/*
- * A ring with what its writer keeps, used only by the thread that sits on the lane's
- * seat. Aligned to two cache lines, because processors fetch lines in pairs.
- */
-struct ttm_lane {
-	_Alignas(128) struct ttm_lane_control *control;
-	struct ttm_words *records; /* the ring */
-	uint64_t tail;             /* copy of control->tail */
-	uint64_t
-		limit; /* records from here on have no memory yet; or all ones */
-	uint64_t blocks_made; /* devices with a counter block */
-	uint32_t number;
-	uint32_t cache_len;
-	bool kernels_are_new;                      /* the last kernel was new */
-	uint32_t cache[TTM_CACHE_LEN];             /* free slots ... */
-	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
-	struct ttm_block_lane *own_block;
-	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
-	struct ttm_extent extent; /* of the ring */
-	struct ttm_process *process;
 };
 
 /*
@@ -100,16 +76,29 @@ struct ttm_scope {
 };
 
 /*
- * A thread's seat. `owner` has the tid, or 0 when vacant, see seat.c. The rest belongs
- * to the owner and passes to the next one, lanes included.
+ * A ring with what the thread that owns it keeps. `owner` has the tid, or 0 when vacant,
+ * see ring.c. The rest belongs to the owner and passes to the next one. Aligned to two
+ * cache lines, because processors fetch lines in pairs.
  */
-struct ttm_seat {
+struct ttm_ring {
 	_Alignas(128) uint64_t owner;
-	struct ttm_process *process; /* set before a thread sits down */
+	struct ttm_process *process; /* set before a thread owns the ring */
 	uint32_t inside;             /* 1 while its thread is inside a hook */
 	uint32_t scopes_len;         /* may be more than are kept */
-	struct ttm_lane *lane;       /* NULL before the first event */
+	struct ttm_words *records;   /* NULL before the first event */
+	struct ttm_lane_control *control;
+	uint64_t tail; /* copy of control->tail */
+	/* Records from here on have no memory yet; or all ones. */
+	uint64_t limit;
+	uint64_t blocks_made; /* devices with a counter block */
+	uint32_t number;
+	uint32_t cache_len;
 	struct ttm_scope scopes[TTM_SCOPES_MAX + 1]; /* the first: none */
+	uint32_t cache[TTM_CACHE_LEN];               /* free slots ... */
+	struct ttm_words *cache_at[TTM_CACHE_LEN]; /* ... and where they are */
+	struct ttm_block_lane *own_block;
+	struct ttm_block_device *blocks[TTM_DEVICES_MAX];
+	struct ttm_extent extent;
 };
 
 #define TTM_BUCKET_LEN 7u
@@ -146,7 +135,6 @@ struct ttm_link {
 struct ttm_place {
 	uint64_t members; /* device entries, a bit for each */
 	uint32_t held;    /* 1: has or had objects */
-	uint64_t alone;   /* see ttm_place_is_alone */
 };
 
 struct ttm_process {
@@ -181,9 +169,9 @@ struct ttm_process {
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
 	uint64_t reserved0[15];              /* padding */
-	struct ttm_words *run; /* address range of the first extents of slots */
-	uint32_t run_len;      /* slots in the run; 0 without a run */
-	uint32_t slots_open;   /* extents below have all their memory */
+	struct ttm_words *slots_at; /* address range of all extents of slots */
+	uint32_t slot_extents;      /* as many fit there */
+	uint32_t slots_open;        /* extents below have all their memory */
 	struct ttm_extent slots[TTM_SLOT_EXTENTS_MAX];
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
@@ -197,34 +185,15 @@ struct ttm_process {
 	void *name_table; /* uint64_t */
 
 	/* threads */
-	uint64_t seats_len; /* seats from here on were never taken */
-	uint64_t seats_reap_at;
+	uint64_t rings_len;          /* rings from here on were never owned */
 	uint64_t reaping_blocked_ns; /* not again before */
-	struct ttm_seat seats[TTM_LANES_MAX];
-	struct ttm_lane lanes[TTM_LANES_MAX];
+	struct ttm_ring rings[TTM_LANES_MAX];
 };
 
 struct ttm_root {
 	void *process;  /* struct ttm_process, NULL: not started */
 	uint32_t owner; /* pid of whose memory this is; 0: not known yet */
 };
-
-/* A hook that is running: filled by ttm_hook_enter(). */
-struct ttm_hook {
-	struct ttm_process *process;
-	struct ttm_seat *seat;
-	struct ttm_lane *lane;
-};
-
-/* Returns the hook that the seat's thread is in: rare calls get only the seat. */
-static inline struct ttm_hook ttm_hook_of(struct ttm_seat *seat)
-{
-	return (struct ttm_hook){
-		.process = seat->process,
-		.seat = seat,
-		.lane = seat->lane,
-	};
-}
 
 /* Returns zeroed memory, or NULL if there is none. Async-signal-safe. */
 void *ttm_private_memory(size_t size);
@@ -247,6 +216,15 @@ void ttm_release(const struct ttm_hold *hold);
 extern void *ttm_root_place /* struct ttm_root */
 	__attribute__((visibility("hidden")));
 
+/* Raises a word that only grows. */
+static inline void ttm_raise(uint64_t *word, uint64_t value)
+{
+	uint64_t seen;
+
+	while ((seen = ttm_load(word)) < value) /* relaxed: the CAS decides */
+		ttm_cas(word, seen, value);
+}
+
 /* Returns the running process, or NULL. */
 static inline struct ttm_process *ttm_process_now(void)
 {
@@ -262,21 +240,39 @@ static inline struct ttm_process *ttm_process_now(void)
 struct ttm_process *ttm_process_start_lazily(void);
 
 /*
- * Returns the address of a slot. The first extents of slots are mapped one after
- * another: that saves a load between clock and CAS, from the slot's number to its
- * extent.
+ * Returns the address of a slot. The extents of slots are mapped one after another: that
+ * saves a load between clock and CAS, from the slot's number to its extent.
  */
 static inline struct ttm_words *ttm_slot_at(
-	struct ttm_process *process, uint32_t slot)
+	const struct ttm_process *process, uint32_t slot)
 {
-	struct ttm_words *extent;
+	return &process->slots_at[slot];
+}
 
-	/* pairs(slot-run): acquire, with run_extend: the extent is mapped */
-	if (TTM_LIKELY(slot < ttm_load32_acquire(&process->run_len)))
-		return &process->run[slot];
-	extent = ttm_pointer_load(
-		&process->slots[slot / TTM_SLOTS_PER_EXTENT].memory);
-	return &extent[slot % TTM_SLOTS_PER_EXTENT];
+/* -- the switch -------------------------------------------------------------------- */
+
+/* Values of ttmem_internal_switch. */
+enum ttm_switch {
+	TTM_SWITCH_UNDECIDED = 0,
+	TTM_SWITCH_OFF = 1,
+	TTM_SWITCH_ON = 2,
+};
+
+/*
+ * The library's own copy of ttmem_internal_switch. The public one may have been copied
+ * into the executable, and its address takes one more instruction.
+ */
+extern uint32_t ttm_switch __attribute__((visibility("hidden")));
+
+/*
+ * Tests the switch, first in every hook: the load, the compare and the return are the
+ * whole cost of a program without tracking.
+ */
+static inline bool ttm_switch_is_off(void)
+{
+	/* relaxed: a stale value is as good as an event that came a moment
+	 * earlier */
+	return ttm_load32(&ttm_switch) == TTM_SWITCH_OFF;
 }
 
 #endif

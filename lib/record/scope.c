@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/scope.h"
-
+/* Scopes: names that attribute allocations, interned in the segment. */
+#include <stddef.h>
 #include <string.h>
 
 #include "record/index.h"
-#include "record/note.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/start.h"
 
 /* Twice the number of names: probes are short. */
 #define NAME_TABLE_LEN 131072u
@@ -38,21 +36,18 @@ static void name_text_set(
 		ret_text->hash = ttm_hash(ret_text->words[i], ret_text->hash);
 }
 
-static struct ttm_name *name_at(struct ttm_process *process, uint32_t id)
-{
-	uint32_t ordinal = (id - 1) / TTM_NAMES_PER_EXTENT;
-	uint32_t at = (id - 1) % TTM_NAMES_PER_EXTENT;
-	struct ttm_name *names = ttm_extent_at(process,
-		&process->names[ordinal], TTM_EXTENT_NAMES, ordinal,
-		(at + 1) * sizeof(*names));
-
-	return names ? &names[at] : NULL;
-}
+static const struct ttm_items names = {
+	.type = TTM_EXTENT_NAMES,
+	.size = sizeof(struct ttm_name),
+	.max = TTM_NAMES_MAX,
+	.extents_off = offsetof(struct ttm_process, names),
+	.len_off = offsetof(struct ttm_header_live, names_len),
+};
 
 static bool name_is(
 	struct ttm_process *process, uint32_t id, const struct name_text *text)
 {
-	const struct ttm_name *name = name_at(process, id);
+	const struct ttm_name *name = ttm_item_at(process, &names, id - 1);
 	size_t i;
 
 	/* relaxed: the table's word has published the name */
@@ -64,28 +59,14 @@ static bool name_is(
 	return true;
 }
 
-static uint32_t name_id_take(struct ttm_process *process)
-{
-	uint64_t *len = &process->header->live.names_len;
-	uint64_t n;
-
-	do {
-		n = ttm_load(len); /* relaxed: the CAS decides */
-		/* Make the extent first, so that every number handed out has
-		 * a text. */
-		if (n >= TTM_NAMES_MAX || !name_at(process, (uint32_t)n + 1))
-			return 0;
-	} while (!ttm_cas(len, n, n + 1));
-	return (uint32_t)n + 1;
-}
-
 static uint32_t name_new(
 	struct ttm_process *process, const struct name_text *text)
 {
-	uint32_t id = name_id_take(process);
-	struct ttm_name *name = id ? name_at(process, id) : NULL;
+	struct ttm_name *name;
+	uint64_t number;
 	size_t i;
 
+	name = ttm_item_take(process, &names, &number);
 	if (!name)
 		return 0;
 	/* relaxed: before the length */
@@ -96,7 +77,7 @@ static uint32_t name_new(
 	 * the text is there */
 	ttm_store_release(&name->length, text->length);
 	TTM_TESTPOINT("name written");
-	return id;
+	return (uint32_t)number + 1;
 }
 
 static uint64_t *name_table_get(struct ttm_process *process)
@@ -144,7 +125,7 @@ static uint16_t name_intern(struct ttm_process *process, uint64_t *table,
  * many names as operations x iterations. When names run short, new ones are kept
  * without the scope around them.
  */
-uint16_t ttm_name_intern(
+static uint16_t scope_intern(
 	struct ttm_process *process, const char *string, uint32_t parent)
 {
 	uint64_t *table = name_table_get(process);
@@ -163,73 +144,71 @@ uint16_t ttm_name_intern(
  * Adds a scope. A handler may push and pop in between and leave its scope above the
  * length, so ours is stored again once the length protects it.
  */
-static void scope_add(struct ttm_seat *seat, struct ttm_scope scope)
+static void scope_add(struct ttm_ring *ring, struct ttm_scope scope)
 {
-	uint32_t at = seat->scopes_len;
+	uint32_t at = ring->scopes_len;
 
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at + 1] = scope;
+		ring->scopes[at + 1] = scope;
 	ttm_fence_signal();
-	seat->scopes_len = at + 1;
+	ring->scopes_len = at + 1;
 	ttm_fence_signal();
 	if (at < TTM_SCOPES_MAX)
-		seat->scopes[at + 1] = scope;
+		ring->scopes[at + 1] = scope;
 }
 
 static TTM_SLOW uint32_t scope_push(const char *name, uint32_t flags)
 {
 	struct ttm_scope scope, around;
-	struct ttm_hook hook;
-	struct ttm_seat *seat;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_STARTS, 0);
 	uint32_t depth;
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_STARTS, 0))
+	if (!ring)
 		return 0;
-	seat = hook.seat;
-	depth = seat->scopes_len;
-	around = ttm_scope_now(seat);
+	depth = ring->scopes_len;
+	around = ttm_scope_now(ring);
 	/* A scope inside a persistent scope is persistent, too. */
 	scope.flags = around.flags |
 		(flags & TTMEM_SCOPE_PERSISTENT ? TTM_FLAG_PERSISTENT : 0);
 	scope.name = name && *name ?
-		ttm_name_intern(hook.process, name, (uint32_t)around.name) :
+		scope_intern(ring->process, name, (uint32_t)around.name) :
 		0;
 	if (scope.name == 0 && name && *name)
-		ttm_loss(&hook, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
+		ttm_loss(ring, TTMEM_LOSS_NO_NAME, 0, TTM_FIGURE_NONE, 0, 0);
 	if (flags & ~TTMEM_SCOPE_PERSISTENT)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_BAD_KIND, 0, TTM_FIGURE_NONE,
+		ttm_anomaly(ring, TTMEM_ANOMALY_BAD_KIND, 0, TTM_FIGURE_NONE,
 			flags);
 	if (depth >= TTM_SCOPES_MAX)
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_TOO_DEEP, 0,
+		ttm_anomaly(ring, TTMEM_ANOMALY_SCOPE_TOO_DEEP, 0,
 			TTM_FIGURE_NONE, 0);
-	scope_add(seat, scope);
-	ttm_hook_leave(&hook);
+	scope_add(ring, scope);
+	ttm_hook_leave(ring);
 	return depth;
 }
 
 static TTM_SLOW void scope_pop(void)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (hook.seat->scopes_len)
-		hook.seat->scopes_len--;
+	if (ring->scopes_len)
+		ring->scopes_len--;
 	else
-		ttm_anomaly(&hook, TTMEM_ANOMALY_SCOPE_UNDERFLOW, 0,
+		ttm_anomaly(ring, TTMEM_ANOMALY_SCOPE_UNDERFLOW, 0,
 			TTM_FIGURE_NONE, 0);
-	ttm_hook_leave(&hook);
+	ttm_hook_leave(ring);
 }
 
 static TTM_SLOW void scope_pop_to(uint32_t depth)
 {
-	struct ttm_hook hook;
+	struct ttm_ring *ring = ttm_hook_enter(TTM_ENTRY_NO_START, 0);
 
-	if (!ttm_hook_enter(&hook, TTM_ENTRY_NO_START, 0))
+	if (!ring)
 		return;
-	if (hook.seat->scopes_len > depth)
-		hook.seat->scopes_len = depth;
-	ttm_hook_leave(&hook);
+	if (ring->scopes_len > depth)
+		ring->scopes_len = depth;
+	ttm_hook_leave(ring);
 }
 
 uint32_t ttmem_scope_push(const char *name, uint32_t flags)

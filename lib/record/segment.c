@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
+/* The segment file: header, making, naming and ending. */
 #include "record/segment.h"
 
 #include <errno.h>
@@ -12,13 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/header.h"
-#include "record/leftover.h"
+#include "record/counters.h"
+#include "shm/checksum.h"
+#include "shm/identity.h"
 #include "shm/random.h"
 #include "shm/text.h"
 
 #define DEFAULT_MAX_BYTES (1ull << 30)
-#define SMALL_EXTENTS 4u
 /* "self" means the first thread, and fails after that thread has ended. */
 #define DESCRIPTORS "/proc/thread-self/fd"
 
@@ -90,6 +91,103 @@ static void final_name(struct ttm_process *process)
 	ttm_text_add_hex(&name, random, 16);
 }
 
+/* -- the header -------------------------------------------------------------------- */
+
+/* Copies the path of the line "0::PATH" of the unified hierarchy. */
+static void cgroup_read(char *ret_path, size_t size)
+{
+	char text[512];
+	size_t length = ttm_file_read(
+		"/proc/self/cgroup", text, sizeof(text) - 1);
+	const char *line, *end;
+
+	text[length] = '\0';
+	for (line = text; line && *line; line = end ? end + 1 : NULL) {
+		end = strchr(line, '\n');
+		if (strncmp(line, "0::", 3) != 0)
+			continue;
+		line += 3;
+		length = end ? (size_t)(end - line) : strlen(line);
+		memcpy(ret_path, line, length < size ? length : size);
+		return;
+	}
+}
+
+/* Read the process's name, not that of the thread that happens to be first. */
+static void comm_read(char *ret_comm, size_t size)
+{
+	size_t length = ttm_file_read("/proc/self/comm", ret_comm, size);
+
+	if (length && ret_comm[length - 1] == '\n')
+		ret_comm[length - 1] = '\0';
+}
+
+static void identity_fill(struct ttm_header_const *sealed)
+{
+	const char *run_id = ttm_environment("TTMEM_RUN_ID");
+
+	ttm_random_bytes(sealed->uuid, sizeof(sealed->uuid));
+	sealed->uuid[6] = (uint8_t)((sealed->uuid[6] & 0x0f) | 0x40);
+	sealed->uuid[8] = (uint8_t)((sealed->uuid[8] & 0x3f) | 0x80);
+	ttm_boot_id_read(sealed->boot_id);
+	if (run_id)
+		memcpy(sealed->run_id, run_id,
+			strnlen(run_id, sizeof(sealed->run_id)));
+	sealed->pid = (uint32_t)getpid();
+	sealed->uid = geteuid();
+	sealed->pid_namespace = ttm_pid_namespace_read();
+	sealed->start_time = ttm_start_time_read("/proc/self/stat");
+	comm_read(sealed->comm, sizeof(sealed->comm));
+	/* "self" has no start time once the first thread has ended, but is
+	 * asked first: an emulator knows no other. */
+	if (ttm_file_read("/proc/self/cmdline", sealed->cmdline,
+		    sizeof(sealed->cmdline)) == 0)
+		ttm_file_read("/proc/thread-self/cmdline", sealed->cmdline,
+			sizeof(sealed->cmdline));
+	cgroup_read(sealed->cgroup, sizeof(sealed->cgroup));
+}
+
+static void places_fill(struct ttm_header_const *sealed)
+{
+	sealed->extent_size = TTM_EXTENT_SIZE;
+	sealed->lanes_max = TTM_LANES_MAX;
+	sealed->lane_records = TTM_LANE_RECORDS;
+	sealed->devices_max = TTM_DEVICES_MAX;
+	sealed->failures_kept = TTM_FAILURES_KEPT;
+	sealed->marks_kept = TTM_MARKS_KEPT;
+	sealed->directory_off = TTM_DIRECTORY_OFF;
+	sealed->lanes_off = TTM_LANES_OFF;
+	sealed->devices_off = TTM_DEVICES_OFF;
+	sealed->failures_off = TTM_FAILURES_OFF;
+	sealed->marks_off = TTM_MARKS_OFF;
+	sealed->places_off = TTM_PLACES_OFF;
+	sealed->extents_off = TTM_EXTENTS_OFF;
+}
+
+/* Writes the process's identity into a zeroed header and seals it. */
+static void header_fill(struct ttm_header *header, uint32_t extents_max)
+{
+	struct ttm_header_const *sealed = &header->sealed;
+
+	sealed->magic = TTM_SEGMENT_MAGIC;
+	sealed->version = TTM_SEGMENT_VERSION;
+	sealed->header_size = sizeof(*header);
+	sealed->signature = TTM_SEGMENT_SIGNATURE;
+	identity_fill(sealed);
+	sealed->clock_kind = TTM_CLOCK_KIND;
+	sealed->clock_hz = ttm_clock_hz();
+	sealed->clock_base = ttm_clock_now();
+	sealed->monotonic_base_ns = ttm_clock_ns(CLOCK_MONOTONIC);
+	sealed->realtime_base_ns = ttm_clock_ns(CLOCK_REALTIME);
+	places_fill(sealed);
+	sealed->extents_max = extents_max;
+	sealed->checksum = ttm_checksum(
+		sealed, offsetof(struct ttm_header_const, checksum));
+	header->live.state = TTM_SEGMENT_RUNNING;
+}
+
+/* -- making and naming ------------------------------------------------------------ */
+
 static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 {
 	struct stat st;
@@ -117,7 +215,7 @@ static int segment_fill(struct ttm_process *process, int fd, uint64_t max_bytes)
 		!ttm_table_prepare(process, TTM_DEVICES_OFF, 1) ||
 		!ttm_table_prepare(process, TTM_PLACES_OFF, 1))
 		return -ENOSPC;
-	ttm_header_fill(process->header, extents_max(max_bytes));
+	header_fill(process->header, extents_max(max_bytes));
 	final_name(process);
 	return 0;
 }
@@ -235,89 +333,42 @@ void ttm_segment_discard(struct ttm_process *process)
 	process->fd = TTM_NO_DESCRIPTOR;
 }
 
-static bool slots_have_survivors(const struct ttm_extent *extent)
-{
-	const struct ttm_words *slots = ttm_pointer_load(&extent->memory);
-	size_t i, len = ttm_extent_ready_len(extent, sizeof(*slots));
-
-	/* relaxed: concurrent changes of other threads come too late */
-	for (i = 0; i < len; i++)
-		if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) == TTM_SLOT_LIVE)
-			return true;
-	return false;
-}
-
 static bool segment_has_survivors(struct ttm_process *process)
 {
-	size_t extent;
+	const struct ttm_words *slots;
+	uint32_t extent, i, len;
 
-	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++)
-		if (slots_have_survivors(&process->slots[extent]))
-			return true;
+	for (extent = 0; extent < process->slot_extents; extent++) {
+		slots = ttm_slot_at(process, extent * TTM_SLOTS_PER_EXTENT);
+		len = ttm_extent_ready_len(
+			&process->slots[extent], sizeof(*slots));
+		/* relaxed: concurrent changes of other threads come too late */
+		for (i = 0; i < len; i++)
+			if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) ==
+				TTM_SLOT_LIVE)
+				return true;
+	}
 	return false;
-}
-
-/* Counts losses except names: an event without a name is in the segment. */
-static uint64_t losses_count(const uint64_t *lost_events)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	/* relaxed: as above */
-	for (i = 0; i < TTMEM_LOSSES; i++)
-		if (i != TTMEM_LOSS_NO_NAME)
-			sum += ttm_load(&lost_events[i]);
-	return sum;
 }
 
 /*
  * Returns whether events were lost: then it is unknown whether lost objects were freed,
- * and the segment must stay to say so.
+ * and the segment must stay to say so. An event without a name is in the segment.
  */
 static bool segment_has_losses(struct ttm_process *process)
 {
-	const struct ttm_block_lane *block;
-	size_t lane;
+	struct ttm_losses losses;
+	uint64_t sum = 0;
+	size_t i;
 
-	if (losses_count(process->header->live.lost_events))
-		return true;
-	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
-		block = ttm_pointer_load(
-			(void **)&process->lanes[lane].own_block);
-		if (block && losses_count(block->lost_events))
-			return true;
-	}
-	return false;
+	ttm_losses_sum(process, &losses);
+	for (i = 0; i < TTMEM_LOSSES; i++)
+		if (i != TTMEM_LOSS_NO_NAME)
+			sum += losses.events[i];
+	return sum != 0;
 }
 
-/*
- * Returns memory that will hardly be read to the filesystem: history without an
- * aggregator, and, if no more events can come, extents of slots without an object.
- * Survivors, names and counters stay; a small segment keeps everything.
- */
-static void segment_shrink(struct ttm_process *process, bool slots)
-{
-	uint32_t i, type, word;
-
-	/* relaxed: see below */
-	if (ttm_load(&process->header->live.extents_high) <= SMALL_EXTENTS)
-		return;
-	for (i = 0; i < TTM_EXTENTS_MAX; i++) {
-		if (!process->extents[i])
-			continue;
-		/* relaxed: extents that are being made stay */
-		word = ttm_load32(&process->directory[i]);
-		type = TTM_EXTENT_TYPE(word);
-		if (type == TTM_EXTENT_LANE ||
-			(slots && type == TTM_EXTENT_SLOTS &&
-				!slots_have_survivors(
-					&process->slots[TTM_EXTENT_ORDINAL(
-						word)])))
-			ttm_extent_give_back(process, i);
-	}
-}
-
-void ttm_segment_end(struct ttm_process *process, bool stopped)
+void ttm_segment_end(struct ttm_process *process)
 {
 	int directory;
 
@@ -331,13 +382,9 @@ void ttm_segment_end(struct ttm_process *process, bool stopped)
 	/* An aggregator that serves the directory reads the segment and
 	 * removes it. */
 	if (!ttm_directory_is_awaited(
-		    directory, process->header->sealed.monotonic_base_ns)) {
-		if (segment_has_survivors(process) ||
-			segment_has_losses(process))
-			segment_shrink(process, stopped);
-		else
-			unlinkat(directory, process->file_name, 0);
-	}
+		    directory, process->header->sealed.monotonic_base_ns) &&
+		!segment_has_survivors(process) && !segment_has_losses(process))
+		unlinkat(directory, process->file_name, 0);
 	TTM_TESTPOINT("segment removed");
 	close(directory);
 }

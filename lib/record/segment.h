@@ -26,11 +26,10 @@ int ttm_segment_name(struct ttm_process *process);
 void ttm_segment_discard(struct ttm_process *process);
 
 /*
- * Ends the segment at the end of a process, or of tracking (`stopped`: no more hooks):
- * marks it ended. Where no aggregator serves the directory, removes the file if no
- * object is live and none was lost; otherwise returns memory that is not needed.
+ * Marks the segment ended, at the end of a process or of tracking. Where no aggregator
+ * serves the directory, removes the file if no object is live and none was lost.
  */
-void ttm_segment_end(struct ttm_process *process, bool stopped);
+void ttm_segment_end(struct ttm_process *process);
 
 /* Makes the mapping private, in a forked child: the parent sees no later write. */
 void ttm_segment_make_private(struct ttm_process *process);
@@ -60,7 +59,6 @@ int ttm_segment_directory_open(const struct ttm_process *process);
 int ttm_range_check(
 	uint64_t end); /* checks whether a file may become so large */
 int ttm_range_allocate(int fd, uint64_t off, uint64_t size);
-void ttm_range_populate(void *memory, uint64_t size);
 void *ttm_range_map(int fd, uint64_t off, uint64_t size);
 int ttm_descriptor_raise(
 	int fd); /* returns the new number, or a negative errno */
@@ -103,18 +101,11 @@ void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
 /*
- * Between claim and publication: moves the extent to a free address. Returns its
- * address then.
+ * Between claim and publication: moves the extent to a reserved address. Returns
+ * false if that is impossible; after that, growth pauses.
  */
-void *ttm_extent_move(
+bool ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place);
-
-/*
- * Returns the memory of an extent to the filesystem when tracking ends. A hook that
- * still runs finds private memory there: writing to a hole could kill the program on a
- * full filesystem.
- */
-void ttm_extent_give_back(struct ttm_process *process, uint32_t index);
 
 /*
  * Returns an extent of `type`, which it makes if it is missing, with memory for at
@@ -132,5 +123,82 @@ static inline void *ttm_extent_at(struct ttm_process *process,
 		return ttm_pointer_load(&extent->memory);
 	return ttm_extent_make(process, extent, type, ordinal, (uint32_t)size);
 }
+
+/*
+ * Items of one size that a process takes in order: counter blocks, names, core sets.
+ * Item n is entry n % (items of an extent) of the extent with the ordinal n / (these).
+ */
+struct ttm_items {
+	enum ttm_extent_type type;
+	uint32_t size;
+	uint64_t max;
+	size_t extents_off; /* in struct ttm_process */
+	size_t len_off;     /* of their count in struct ttm_header_live */
+};
+
+/* Returns item `number`, whose memory it makes if needed; NULL if there is no room. */
+static TTM_INLINE void *ttm_item_at(struct ttm_process *process,
+	const struct ttm_items *items, uint64_t number)
+{
+	uint32_t per_extent = TTM_EXTENT_SIZE / items->size;
+	uint32_t ordinal = (uint32_t)number / per_extent;
+	uint32_t at = (uint32_t)number % per_extent * items->size;
+	struct ttm_extent *extents = (void *)((char *)process +
+		items->extents_off);
+	char *memory;
+
+	if (number >= items->max)
+		return NULL;
+	memory = ttm_extent_at(process, &extents[ordinal], items->type, ordinal,
+		at + items->size);
+	return memory ? memory + at : NULL;
+}
+
+static inline uint64_t *ttm_items_len(
+	struct ttm_process *process, const struct ttm_items *items)
+{
+	return (void *)((char *)&process->header->live + items->len_off);
+}
+
+/* Takes the next item, zeroed; returns NULL if there is no room. */
+static inline void *ttm_item_take(struct ttm_process *process,
+	const struct ttm_items *items, uint64_t *ret_number)
+{
+	uint64_t *len = ttm_items_len(process, items);
+	void *item;
+
+	/* Make the memory first, so that every number taken has an item. */
+	do {
+		*ret_number = ttm_load(len); /* relaxed: the CAS decides */
+		item = ttm_item_at(process, items, *ret_number);
+	} while (item && !ttm_cas(len, *ret_number, *ret_number + 1));
+	return item;
+}
+
+/*
+ * -- files of dead processes --------------------------------------------------------
+ *
+ * What they leave where no aggregator removes it. All of it is cold, allocates nothing
+ * from the heap and is async-signal-safe.
+ */
+
+/*
+ * Tidies a directory that nobody serves; called by a process that starts. If the
+ * segments of dead processes take more than 64 MiB, or a quarter of a small filesystem,
+ * it removes segments until half of that is left: first those without live objects,
+ * then the oldest. Removed segments with live objects are added to the directory's lost
+ * file, where a leak check sees them. Dead markers beyond 256 are removed likewise.
+ * `pressed`: the filesystem is full, so the limits are half as high.
+ */
+void ttm_leftover_tidy(int directory, bool pressed);
+
+/* Leaves a marker of a process that could not be tracked; see docs/layout.md. */
+void ttm_leftover_mark(const char *base, int error);
+
+/*
+ * Removes the markers that ttm_leftover_mark() left for the process, which can be
+ * tracked now.
+ */
+void ttm_leftover_unmark(const char *base);
 
 #endif

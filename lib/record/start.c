@@ -8,8 +8,6 @@
  * others are dropped, with files that never had a name. So no event is lost to a start
  * that another thread has begun.
  */
-#include "record/start.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,12 +16,10 @@
 #include <sys/select.h>
 #include <unistd.h>
 
+#include "record/counters.h"
 #include "record/index.h"
-#include "record/leftover.h"
-#include "record/process.h"
-#include "record/seat.h"
+#include "record/ring.h"
 #include "record/segment.h"
-#include "record/supply.h"
 #include "shm/text.h"
 
 int ttmem_internal_switch = TTM_SWITCH_UNDECIDED;
@@ -150,6 +146,14 @@ static bool root_is_ours(struct ttm_root *root)
 
 /* -- making a process ------------------------------------------------------------- */
 
+static void process_drop(struct ttm_process *process)
+{
+	ttm_segment_discard(process);
+	ttm_supply_drop(process);
+	ttm_index_drop(process);
+	ttm_private_memory_drop(process, sizeof(*process));
+}
+
 static int process_make(
 	const char *dir, uint64_t max_bytes, struct ttm_process **ret_process)
 {
@@ -160,27 +164,16 @@ static int process_make(
 		return -ENOMEM;
 	process->fd = TTM_NO_DESCRIPTOR;
 	r = ttm_index_init(process);
-	if (r == 0) {
+	if (r == 0 && !ttm_supply_init(process))
+		r = -ENOMEM;
+	if (r == 0)
 		r = ttm_segment_create(process, dir, max_bytes);
-		if (r < 0)
-			ttm_index_drop(process);
-		else
-			ttm_supply_init(process);
-	}
 	if (r < 0) {
-		ttm_private_memory_drop(process, sizeof(*process));
+		process_drop(process);
 		return r;
 	}
 	*ret_process = process;
 	return 0;
-}
-
-static void process_drop(struct ttm_process *process)
-{
-	ttm_segment_discard(process);
-	ttm_supply_drop(process);
-	ttm_index_drop(process);
-	ttm_private_memory_drop(process, sizeof(*process));
 }
 
 /* Removes the process from the root; returns false if another thread did. */
@@ -189,7 +182,7 @@ static bool process_retire(struct ttm_root *root, struct ttm_process *process)
 	if (!ttm_pointer_clear(&root->process, process))
 		return false;
 	ttm_hooks_await(process);
-	ttm_segment_end(process, true);
+	ttm_segment_end(process);
 	ttm_segment_close(process);
 	ttm_segment_let_go(process);
 	return true;
@@ -231,42 +224,31 @@ static int process_start(const char *dir, uint64_t max_bytes)
 
 static const char *error_text(int error)
 {
-	switch (error) {
-	case 0:
-		return "";
-	case EMEDIUMTYPE:
-		return "the base directory is not on tmpfs";
-	case EINVAL:
-		return "the base directory is not an absolute path";
-	case EPERM:
-		return "the base directory belongs to somebody else, or others "
-		       "may write there and it is not sticky";
-	case ENOENT:
-		return "the base directory does not exist";
-	case EACCES:
-		return "no permission for the base directory";
-	case ENOSPC:
-		return "the filesystem of the base directory is full";
-	case EFBIG:
-		return "the limit for file sizes is too low";
-	case EMFILE:
-	case ENFILE:
-		return "no file descriptor is left";
-	case ENOMEM:
-		return "no memory";
-	case ENAMETOOLONG:
-		return "the path of the base directory is too long";
-	default:
-		return "the segment could not be made";
-	}
-}
+	static const struct {
+		int error;
+		const char *text;
+	} texts[] = {
+		{ 0, "" },
+		{ EMEDIUMTYPE, "the base directory is not on tmpfs" },
+		{ EINVAL, "the base directory is not an absolute path" },
+		{ EPERM,
+			"the base directory belongs to somebody else, or "
+			"others may write there and it is not sticky" },
+		{ ENOENT, "the base directory does not exist" },
+		{ EACCES, "no permission for the base directory" },
+		{ ENOSPC, "the filesystem of the base directory is full" },
+		{ EFBIG, "the limit for file sizes is too low" },
+		{ EMFILE, "no file descriptor is left" },
+		{ ENFILE, "no file descriptor is left" },
+		{ ENOMEM, "no memory" },
+		{ ENAMETOOLONG, "the path of the base directory is too long" },
+	};
+	size_t i;
 
-/* Returns the signal that the kernel sends with the error of a write; 0: none. */
-static int write_signal(int error)
-{
-	if (error == EFBIG)
-		return SIGXFSZ;
-	return error == EPIPE ? SIGPIPE : 0;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].error == error)
+			return texts[i].text;
+	return "the segment could not be made";
 }
 
 /*
@@ -290,12 +272,11 @@ static void stderr_say(const char *line, size_t length)
 	sigpending(&pending);
 	if (write(STDERR_FILENO, line, length) >= 0)
 		return;
-	signal = write_signal(errno);
-	if (!signal || sigismember(&pending, signal))
-		return;
+	signal = errno == EPIPE ? SIGPIPE : SIGXFSZ;
 	sigemptyset(&ours);
 	sigaddset(&ours, signal);
-	sigtimedwait(&ours, NULL, &at_once);
+	if (!sigismember(&pending, signal))
+		sigtimedwait(&ours, NULL, &at_once);
 }
 
 static void start_succeeded(const char *dir)
@@ -457,33 +438,6 @@ void ttmem_stop(void)
 
 /* -- status --------------------------------------------------------------------- */
 
-static void losses_sum(struct ttm_process *process, struct ttmem_status *status)
-{
-	const struct ttm_header_live *live = &process->header->live;
-	const struct ttm_block_lane *block;
-	size_t i, lane;
-
-	/* relaxed throughout: growing figures, for display */
-	for (i = 0; i < TTMEM_LOSSES; i++) {
-		status->lost_events[i] = ttm_load(&live->lost_events[i]);
-		status->lost_bytes[i] = ttm_load(&live->lost_bytes[i]);
-	}
-	for (lane = 0; lane < TTM_LANES_MAX; lane++) {
-		block = ttm_pointer_load(
-			(void **)&process->lanes[lane].own_block);
-		if (!block)
-			continue;
-		for (i = 0; i < TTMEM_LOSSES; i++) {
-			status->lost_events[i] += ttm_load(
-				&block->lost_events[i]);
-			status->lost_bytes[i] += ttm_load(
-				&block->lost_bytes[i]);
-		}
-		for (i = 0; i < TTMEM_ANOMALIES; i++)
-			status->anomalies[i] += ttm_load(&block->anomalies[i]);
-	}
-}
-
 static uint32_t state_now(const struct ttm_process *process, int error)
 {
 	if (process)
@@ -497,6 +451,7 @@ int ttmem_status(struct ttmem_status *ret_status)
 {
 	struct ttm_process *process = ttm_process_now();
 	int error = process ? 0 : (int)ttm_load32(&start_error); /* relaxed */
+	struct ttm_losses losses;
 	struct ttm_text text;
 
 	if (!ret_status || ret_status->size != sizeof(*ret_status))
@@ -509,7 +464,11 @@ int ttmem_status(struct ttmem_status *ret_status)
 	ttm_text_add(&text, error_text(error));
 	if (!process)
 		return 0;
-	losses_sum(process, ret_status);
+	ttm_losses_sum(process, &losses);
+	memcpy(ret_status->lost_events, losses.events, sizeof(losses.events));
+	memcpy(ret_status->lost_bytes, losses.bytes, sizeof(losses.bytes));
+	memcpy(ret_status->anomalies, losses.anomalies,
+		sizeof(losses.anomalies));
 	ttm_text_init(&text, ret_status->segment, sizeof(ret_status->segment));
 	ttm_text_add(&text, process->directory_path);
 	ttm_text_add(&text, "/");
@@ -576,7 +535,7 @@ __attribute__((constructor)) static void library_load(void)
 	struct ttm_root *root = root_get();
 
 	pthread_atfork(fork_in_parent, NULL, fork_in_child);
-	ttm_seat_key_make();
+	ttm_ring_key_make();
 	/* Do this now, because the first event may be in a vfork child. */
 	if (root)
 		root_is_ours(root);
@@ -588,5 +547,5 @@ __attribute__((destructor)) static void library_exit(void)
 	struct ttm_process *process = ttm_process_now();
 
 	if (process)
-		ttm_segment_end(process, false);
+		ttm_segment_end(process);
 }

@@ -1,30 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
-#include "record/supply.h"
-
+/* The supply of free slots: extents of slots, and the stack of batches. */
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include "record/ring.h"
 #include "record/segment.h"
 
 #define STEP_LEN 128u /* slots that get memory in one step */
 #define SLOT_SIZE sizeof(struct ttm_words)
 #define STEP_SIZE ((uint32_t)(STEP_LEN * SLOT_SIZE))
+#define ADDRESS_SPACE_SHARE 32u /* of a limited address space */
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
-#define RUN_SIZE ((size_t)TTM_RUN_EXTENTS * TTM_EXTENT_SIZE)
 
-void ttm_supply_init(struct ttm_process *process)
+static size_t slots_size(const struct ttm_process *process)
 {
-	void *run = mmap(NULL, RUN_SIZE, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return (size_t)process->slot_extents * TTM_EXTENT_SIZE;
+}
 
-	process->run = run == MAP_FAILED ? NULL : run;
+/* Returns how many extents of slots fit the address space that may be reserved. */
+static uint32_t slot_extents_max(void)
+{
+	const uint32_t most = TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
+	struct rlimit limit;
+	uint64_t share;
+
+	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return most;
+	share = limit.rlim_cur / ADDRESS_SPACE_SHARE / TTM_EXTENT_SIZE;
+	return share < most ? (uint32_t)share : most;
+}
+
+bool ttm_supply_init(struct ttm_process *process)
+{
+	void *range = MAP_FAILED;
+	uint32_t extents;
+
+	/* Locked memory may be limited, too: then less will do. */
+	for (extents = slot_extents_max(); extents && range == MAP_FAILED;
+		extents /= 2) {
+		process->slot_extents = extents;
+		range = mmap(NULL, slots_size(process), PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	}
+	process->slots_at = range == MAP_FAILED ? NULL : range;
+	return process->slots_at != NULL;
 }
 
 void ttm_supply_drop(struct ttm_process *process)
 {
-	if (process->run)
-		munmap(process->run, RUN_SIZE);
+	if (process->slots_at)
+		munmap(process->slots_at, slots_size(process));
 }
 
 static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
@@ -112,66 +139,34 @@ static void step_push(struct ttm_process *process, uint32_t base)
 	stack_push(process, first, previous);
 }
 
-/*
- * Moves an extent that no other thread has seen yet to its place in the run. An extent
- * that cannot be there stays where it is.
- */
-static void *run_place(struct ttm_process *process, uint32_t ordinal,
-	uint32_t index, void *extent)
-{
-	void *place = process->run + (size_t)ordinal * TTM_SLOTS_PER_EXTENT;
-
-	if (!process->run || ordinal >= TTM_RUN_EXTENTS)
-		return extent;
-	return ttm_extent_move(process, index, extent, place);
-}
-
-/* Extends the run after an extent was stored in process->slots. */
-static void run_extend(struct ttm_process *process)
-{
-	uint32_t len, ordinal;
-
-	for (;;) {
-		/* Of two threads that store neighbours at once, one sees
-		 * both. */
-		ttm_fence_after_cas();
-		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
-		ordinal = len / TTM_SLOTS_PER_EXTENT;
-		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||
-			ttm_pointer_load(&process->slots[ordinal].memory) !=
-				(void *)(process->run + len))
-			return;
-		/* pairs(slot-run): full, with ttm_slot_at */
-		ttm_cas32(&process->run_len, len, len + TTM_SLOTS_PER_EXTENT);
-	}
-}
-
 /* Adds an extent without memory; returns false if another thread takes this ordinal. */
 static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 {
-	struct ttm_extent *slots = &process->slots[ordinal];
+	void *place = ttm_slot_at(process, ordinal * TTM_SLOTS_PER_EXTENT);
 	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
 	void *extent = NULL;
 	uint32_t index;
 
 	if (links)
 		extent = ttm_extent_claim(process, &index);
-	/* Claim the links first: every thread that sees a slot needs them. */
-	if (extent && !ttm_pointer_set_once(&process->links[ordinal], links)) {
+	/* Claim the links first: every thread that sees a slot needs them. If
+	 * the move fails, they keep this ordinal from being used again: it may
+	 * have no reserved addresses any more. */
+	if (extent && ttm_pointer_set_once(&process->links[ordinal], links)) {
+		links = NULL;
+		if (ttm_extent_move(process, index, extent, place)) {
+			ttm_pointer_set_once(
+				&process->slots[ordinal].memory, place);
+			ttm_extent_enter(
+				process, index, TTM_EXTENT_SLOTS, ordinal);
+			return true;
+		}
+	}
+	if (extent)
 		ttm_extent_abandon(process, index, extent);
-		extent = NULL;
-	}
-	if (!extent) {
-		if (links)
-			ttm_private_memory_drop(links, LINKS_SIZE);
-		return false;
-	}
-	extent = run_place(process, ordinal, index, extent);
-	slots->number = index + 1;
-	ttm_pointer_set_once(&slots->memory, extent);
-	run_extend(process);
-	ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
-	return true;
+	if (links)
+		ttm_private_memory_drop(links, LINKS_SIZE);
+	return false;
 }
 
 /*
@@ -212,7 +207,7 @@ static bool supply_grow(struct ttm_process *process)
 		return false;
 	/* relaxed: only the first extent to look at */
 	for (ordinal = ttm_load32(&process->slots_open);
-		ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT; ordinal++) {
+		ordinal < process->slot_extents; ordinal++) {
 		if (!ttm_pointer_load(&process->links[ordinal]) &&
 			!extent_add(process, ordinal) &&
 			ttm_growth_is_blocked(process))
@@ -239,16 +234,17 @@ static void extent_prepare(struct ttm_process *process)
 	uint32_t ordinal = ttm_load32(&process->slots_open);
 
 	if (ttm_load32(&process->slots[ordinal].ready) == TTM_EXTENT_SIZE &&
-		ordinal + 1 < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT &&
+		ordinal + 1 < process->slot_extents &&
 		!ttm_pointer_load(&process->links[ordinal + 1]) &&
 		!ttm_growth_is_blocked(process))
 		extent_add(process, ordinal + 1);
 }
 
-/* Adds a batch to the cache, which has room for it. */
-static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
+/* Adds a batch to the cache, which has room for it; false: the segment cannot grow. */
+static bool cache_refill(struct ttm_ring *ring)
 {
-	uint32_t at, len = lane->cache_len, end = len + TTM_BATCH_LEN;
+	struct ttm_process *process = ring->process;
+	uint32_t at, len = ring->cache_len, end = len + TTM_BATCH_LEN;
 	bool grown = false;
 
 	for (; !stack_pop(process, &at); grown = true)
@@ -257,56 +253,48 @@ static bool batch_fetch(struct ttm_process *process, struct ttm_lane *lane)
 	if (!grown)
 		extent_prepare(process);
 	for (; at && len < end; len++) {
-		lane->cache[len] = at - 1;
-		lane->cache_at[len] = ttm_slot_at(process, at - 1);
+		ring->cache[len] = at - 1;
+		ring->cache_at[len] = ttm_slot_at(process, at - 1);
 		at = ttm_load32(&link_at(process, at - 1)->next); /* ours */
 	}
 	ttm_fence_signal();
-	lane->cache_len = len;
+	ring->cache_len = len;
 	return true;
 }
 
-TTM_COLD bool ttm_supply_refill(
-	struct ttm_process *process, struct ttm_lane *lane)
+TTM_COLD bool ttm_supply_reserve(struct ttm_ring *ring, uint32_t slots)
 {
-	return batch_fetch(process, lane);
-}
-
-TTM_COLD bool ttm_supply_reserve(
-	struct ttm_process *process, struct ttm_lane *lane, uint32_t slots)
-{
-	while (lane->cache_len < slots)
-		if (!batch_fetch(process, lane))
+	while (ring->cache_len < slots)
+		if (!cache_refill(ring))
 			return false;
 	return true;
 }
 
 /*
  * Returns the oldest slots to the stack and keeps those freed last, which are still in
- * the caches. Until its own share is written back, the lane has no slots: a thread that
+ * the caches. Until its own share is written back, the ring has no slots: a thread that
  * is cancelled in between loses slots, but no slot has two owners.
  */
-TTM_COLD void ttm_supply_spill(
-	struct ttm_process *process, struct ttm_lane *lane)
+TTM_COLD void ttm_supply_spill(struct ttm_ring *ring)
 {
-	uint32_t cache[TTM_BATCH_LEN], len = lane->cache_len, spilled, first;
+	uint32_t cache[TTM_BATCH_LEN], len = ring->cache_len, spilled, first;
 
 	spilled = len < TTM_BATCH_LEN ? len : TTM_BATCH_LEN;
-	memcpy(cache, lane->cache, spilled * sizeof(cache[0]));
-	lane->cache_len = 0;
+	memcpy(cache, ring->cache, spilled * sizeof(cache[0]));
+	ring->cache_len = 0;
 	ttm_fence_signal();
-	memmove(lane->cache, lane->cache + spilled,
-		(len - spilled) * sizeof(lane->cache[0]));
-	memmove(lane->cache_at, lane->cache_at + spilled,
-		(len - spilled) * sizeof(lane->cache_at[0]));
+	memmove(ring->cache, ring->cache + spilled,
+		(len - spilled) * sizeof(ring->cache[0]));
+	memmove(ring->cache_at, ring->cache_at + spilled,
+		(len - spilled) * sizeof(ring->cache_at[0]));
 	ttm_fence_signal();
-	lane->cache_len = len - spilled;
-	first = batch_chain(process, cache, spilled);
-	stack_push(process, first, first);
+	ring->cache_len = len - spilled;
+	first = batch_chain(ring->process, cache, spilled);
+	stack_push(ring->process, first, first);
 }
 
-void ttm_supply_return(struct ttm_process *process, struct ttm_lane *lane)
+void ttm_supply_return(struct ttm_ring *ring)
 {
-	while (lane->cache_len)
-		ttm_supply_spill(process, lane);
+	while (ring->cache_len)
+		ttm_supply_spill(ring);
 }

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "life/life.h"
-#include "record/seat.h"
+#include "record/ring.h"
 
 #define THREADS 4u
 #define TIMERS 3u

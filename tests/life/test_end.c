@@ -125,7 +125,7 @@ static void test_frees_after_the_end_count(void)
 	left_is(run_to_the_end(alloc_three), 0);
 }
 
-/* Survivors on a few of many extents: the others are given back. */
+/* Survivors on a few of many extents. */
 static void alloc_many(void)
 {
 	uint64_t i;
@@ -136,7 +136,7 @@ static void alloc_many(void)
 		ttmem_free(0, TTMEM_DRAM, i);
 }
 
-static void test_frees_after_a_large_segment_was_given_back_count(void)
+static void test_frees_after_a_large_segment_ended_count(void)
 {
 	when_after = free_one;
 	left_is(run_to_the_end(alloc_many), LEFT_EACH - 1);
@@ -167,7 +167,7 @@ static void test_allocations_after_the_end_are_kept_or_not_counted(void)
 	left_is(run_to_the_end(alloc_three), LEFT_EACH + 100);
 }
 
-static void test_the_same_after_a_large_segment_was_given_back(void)
+static void test_the_same_after_a_large_segment_ended(void)
 {
 	struct segment *segment;
 	pid_t pid;
@@ -277,9 +277,9 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_frees_before_the_end_count);
 	RUN_TEST(test_frees_after_the_end_count);
-	RUN_TEST(test_frees_after_a_large_segment_was_given_back_count);
+	RUN_TEST(test_frees_after_a_large_segment_ended_count);
 	RUN_TEST(test_allocations_after_the_end_are_kept_or_not_counted);
-	RUN_TEST(test_the_same_after_a_large_segment_was_given_back);
+	RUN_TEST(test_the_same_after_a_large_segment_ended);
 	RUN_TEST(test_hooks_after_a_stop_change_nothing);
 	RUN_TEST(test_process_that_only_frees_leaves_nothing);
 	RUN_TEST(test_exit_while_threads_record);

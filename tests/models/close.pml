@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices are closed while objects are allocated and freed: place_close() and
- * close_finish() in lib/record/device.c, members_alloc(), members_free() and
- * found_leave() in object.h and found.c, insert.c, ttm_stamp_is_orphaned() in lib/shm/layout.h.
+ * close_finish() in lib/record/device.c, members_count() and
+ * ttm_found_leave() in remove.c, ttm_stamp_is_orphaned() in lib/shm/layout.h.
  *
  * `closes` counts the complete closes of the process. A close takes the next number,
  * moves the epoch of each of its devices to this number, and then `closes`. An object
@@ -94,7 +94,7 @@ byte due[SLOTS];		/* devices on which a close began after that */
 byte closed[DEVICES];		/* number of the last close that has returned */
 byte numbers;			/* mask of the numbers of the closes that have returned */
 
-/* The part on `devices` comes or goes: members_alloc(), members_free(). */
+/* The part on `devices` comes or goes: members_count(). */
 #ifdef COUNTS_ORPHANS
 #define COUNTS_IN(e) true
 #else

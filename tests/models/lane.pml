@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lane: lib/record/lane.h, its adoption in seat.c, and a reader as lane.h and
+ * A lane: lib/record/ring.h, its adoption in ring.c, and a reader as ring.h and
  * docs/layout.md describe it.
  *
  * Stores go through buffers to the memory that the reader sees: with TSO in their
@@ -189,7 +189,7 @@ proctype End()
 	}
 }
 
-/* lane_adopt(), then hooks as before */
+/* ring_adopt(), then hooks as before */
 proctype Adopter()
 {
 	gone == 2;

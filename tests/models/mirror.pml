@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A slot, the records about it, and the aggregator's mirror: slot_begin(),
- * found_leave() and the commits of lib/record/object.h and found.c, insert.c, docs/layout.md
+ * found_leave() and the commits of lib/record/object.h and insert.c, remove.c, docs/layout.md
  * ("Records and slots"), and the rule by which an aggregator follows.
  *
  * Each thread has a lane of few records, so that the reader is lapped. The first
@@ -14,7 +14,7 @@
  * order, and scans again when it was lapped.
  *
  * CANCEL: a thread may end inside an operation. The thread that adopts its lane writes a
- * NOOP (lane_adopt in seat.c), and the reader scans again when it reads one.
+ * NOOP (ring_adopt in ring.c), and the reader scans again when it reads one.
  *
  *   always   a scan is not older than the records drained before it
  *   at rest  the mirror is the slot: live on the same devices with the same body, or

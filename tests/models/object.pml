@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of an object: it is inserted, freed, wholly or on some of its devices
- * ("shrunk"), and its slot and index entry are used again: lib/record/object.h, found.c, insert.c,
+ * ("shrunk"), and its slot and index entry are used again: lib/record/object.h, insert.c, remove.c,
  * index.h. No insertion meets another object with its key here; rivals.pml has these.
  *
  * A slot's w0 has a generation, a state and the devices that the object is on. Each

@@ -2,7 +2,7 @@
 /*
  * Several objects with one key: how insertions find each other and decide which object
  * stays, while other threads free the objects, wholly or on some of their devices
- * ("shrink" them): lib/record/found.c, insert.c, object.h. object.pml has the life of one object.
+ * ("shrink" them): lib/record/insert.c, remove.c, object.h. object.pml has the life of one object.
  *
  * Slots and entries are those of object.pml, but an entry is 0 or the number of a slot,
  * plus 1. A thread takes the first free slot and entry, with ANY any free one.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread sits down, calls hooks, leaves its seat, and is interrupted by a signal
- * handler that calls a hook at any step of this: lib/record/seat.c.
+ * A thread takes a ring (its seat), calls hooks, leaves it, and is interrupted by a signal
+ * handler that calls a hook at any step of this: lib/record/ring.c.
  *
  * Level 0 is the thread, level 1 a handler, which runs to its end before level 0
  * goes on. A second thread takes seats that are vacant. A seat has two lanes, each
@@ -57,7 +57,7 @@ inline lane_commit(l)
 	}
 }
 
-/* seat_settle(), lane_adopt() */
+/* ring_settle(), ring_adopt() */
 inline seat_settle(s)
 {
 	inside[s] = false;
@@ -75,7 +75,7 @@ inline seat_settle(s)
 #define MAY_REAP(tid, s) false
 #endif
 
-/* seat_find(): sets `seat` */
+/* ring_find(): sets `seat` */
 inline seat_find(tid)
 {
 	atomic {
@@ -83,7 +83,7 @@ inline seat_find(tid)
 		:: owner[0] == 0 -> seat = 0
 		:: owner[1] == 0 && owner[0] != 0 -> seat = 1
 		:: owner[2] == 0 && owner[0] != 0 && owner[1] != 0 -> seat = 2
-		/* seat_reaped(); owners that are gone read as 0 here */
+		/* rings_reap(); owners that are gone read as 0 here */
 		:: MAY_REAP(tid, 0) -> seat = 0
 		:: MAY_REAP(tid, 1) -> seat = 1
 		:: MAY_REAP(tid, 2) -> seat = 2
@@ -96,7 +96,7 @@ inline seat_find(tid)
 	}
 }
 
-/* thread_sit_down(): a handler that sits down meanwhile stays where it is */
+/* thread_take_ring(): a handler that takes a ring meanwhile keeps it */
 inline sit_down()
 {
 	before = self;
@@ -221,7 +221,7 @@ inline hook()
 	atomic { seat = 0; lane = 0; slot = 0; before = 0; won = false }
 }
 
-/* seat_leave(), seat_give_up() */
+/* ring_leave(), ring_give_up() */
 inline seat_leave()
 {
 	if

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [event -> lane] -> drain -> apply -> publish -> read -> render */
 /*
- * Counters of a lane, and peaks of a device.
+ * Counters of a ring, and peaks of a device.
  *
- * A lane keeps its live bytes and folds them into the device's total once they have
+ * A ring keeps its live bytes and folds them into the device's total once they have
  * moved by ttm_fold_bytes, so that threads share no cache line for every object: 16 MiB
  * of DRAM (0.1 % of a device), 64 KiB of L1, 4 KiB of L1_SMALL, whose region is small.
- * Each lane keeps its highest value since the last fold: a fold proposes that value as
+ * Each ring keeps its highest value since the last fold: a fold proposes that value as
  * part of a peak, and a reader adds it.
  *
  * The live part belongs to an era of the device. Closing the device starts a new epoch
- * at 0; resetting peaks starts a new peak generation at the live bytes. A lane notices
+ * at 0; resetting peaks starts a new peak generation at the live bytes. A ring notices
  * this with its next event; until then the era of its block shows that the block is
  * old.
  */
-#ifndef TTM_RECORD_ACCOUNT_H
-#define TTM_RECORD_ACCOUNT_H
+#ifndef TTM_RECORD_COUNTERS_H
+#define TTM_RECORD_COUNTERS_H
 
 #include "record/process.h"
 
@@ -80,51 +80,41 @@ static TTM_INLINE void live_add(struct ttm_device *device,
 }
 
 /*
- * Counts the part of an object on one device. `orphaned`: the device was closed after
- * the allocation, so the part is in no live figure.
+ * What an operation adds to the counters of each device of an object: at most one
+ * allocation and one free. The objects are constants, so that what is 0 costs nothing.
  */
-static TTM_INLINE void ttm_account_alloc(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes, bool orphaned)
-{
-	struct ttm_counters *counters = counters_of(block, figure);
-
-	ttm_own_add(&counters->alloc_objects, 1);
-	ttm_own_add(&counters->alloc_bytes, bytes);
-	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, 1,
-			(int64_t)bytes);
-}
-
-static TTM_INLINE void ttm_account_free(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes, bool orphaned)
-{
-	struct ttm_counters *counters = counters_of(block, figure);
-
-	ttm_own_add(&counters->free_objects, 1);
-	ttm_own_add(&counters->free_bytes, bytes);
-	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, -1,
-			-(int64_t)bytes);
-}
+struct ttm_change {
+	unsigned figure;
+	int allocs;
+	int frees;
+	uint64_t bytes_allocated;
+	uint64_t bytes_freed;
+};
 
 /*
- * Counts a free and an allocation in one step, so that the peak does not contain both.
+ * Counts a change on one device. An allocation and a free are counted in one step, so
+ * that the peak does not contain both. `orphaned`: the device was closed after the
+ * allocation, so the object is in no live figure.
  */
-static TTM_INLINE void ttm_account_replace(struct ttm_device *device,
-	struct ttm_block_device *block, unsigned figure, uint64_t era,
-	uint64_t bytes_freed, uint64_t bytes, bool orphaned)
+static TTM_INLINE void ttm_device_count(struct ttm_device *device,
+	struct ttm_block_device *block, const struct ttm_change *change,
+	uint64_t era, bool orphaned)
 {
-	struct ttm_counters *counters = counters_of(block, figure);
+	struct ttm_counters *counters = counters_of(block, change->figure);
 
-	ttm_own_add(&counters->free_objects, 1);
-	ttm_own_add(&counters->free_bytes, bytes_freed);
-	ttm_own_add(&counters->alloc_objects, 1);
-	ttm_own_add(&counters->alloc_bytes, bytes);
+	if (change->frees) {
+		ttm_own_add(&counters->free_objects, 1);
+		ttm_own_add(&counters->free_bytes, change->bytes_freed);
+	}
+	if (change->allocs) {
+		ttm_own_add(&counters->alloc_objects, 1);
+		ttm_own_add(&counters->alloc_bytes, change->bytes_allocated);
+	}
 	if (TTM_LIKELY(!orphaned))
-		live_add(device, block, counters, figure, era, 0,
-			(int64_t)(bytes - bytes_freed));
+		live_add(device, block, counters, change->figure, era,
+			change->allocs - change->frees,
+			(int64_t)(change->bytes_allocated -
+				change->bytes_freed));
 }
 
 /* Returns the signed bytes of a tagged word, or 0 if it has another tag. */
@@ -135,7 +125,17 @@ static inline int64_t ttm_tagged_bytes(uint64_t word, uint16_t tag)
 	return (int64_t)(word << 16) >> 16;
 }
 
-/* Saves the peaks that the lanes know of; called before the device's epoch ends. */
+/* Saves the peaks that the rings know of; called before the device's epoch ends. */
 void ttm_peaks_keep(struct ttm_process *process, unsigned entry);
+
+/* What a process lost and found wrong, all rings together. */
+struct ttm_losses {
+	uint64_t events[TTMEM_LOSSES];
+	uint64_t bytes[TTMEM_LOSSES];
+	uint64_t anomalies[TTMEM_ANOMALIES];
+};
+
+void ttm_losses_sum(
+	const struct ttm_process *process, struct ttm_losses *ret_losses);
 
 #endif
