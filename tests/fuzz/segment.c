@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregate/registry.h"
+#include "daemon/find/registry.h"
 #include "fuzz/faked.h"
 #include "fuzz/segment.h"
 #include "support/test_dir.h"

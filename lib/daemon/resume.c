@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event -> lane -> drain -> apply -> [publish] -> read -> render */
+/*
+ * Going on where a predecessor was killed: the positions of its last cut, with the
+ * distributions and histories that belong to them. What happened since is in the
+ * lanes; what of it was overwritten meanwhile is counted as missed. Nothing of this
+ * is needed to be exact about what is live: without it only the past is shorter.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "daemon/engine_state.h"
+
+#define TABLE(name) (1ull << TTM_TABLE_##name)
+
+static struct ttm_chip *chip_resumed(struct ttm_engine *engine, uint64_t device)
+{
+	const struct ttm_device_row *row = ttm_view_row(
+		&engine->previous, TTM_TABLE_DEVICES, device);
+	struct ttm_device_facts facts;
+
+	if (!row || row->identity < TTM_IDENTITY_CHIP ||
+		row->identity > TTM_IDENTITY_LOGICAL)
+		return NULL;
+	if (row->logical == TTMEM_UNKNOWN)
+		return NULL; /* only the driver told of it, and will again */
+	facts = row->facts;
+	facts.known &= ~row->by_board; /* nobody told them */
+	return ttm_chip_get(&engine->output.chips, TTM_NOBODY, &facts,
+		(uint32_t)row->logical);
+}
+
+static void devices_resume(struct ttm_engine *engine)
+{
+	const struct ttm_device_row *rows = engine->previous
+						    .rows[TTM_TABLE_DEVICES];
+	struct ttm_chip *chip;
+	size_t i;
+
+	/* All of them first: what an address alone means, the others decide. */
+	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++)
+		if (rows[i].self)
+			chip_resumed(engine, rows[i].self);
+	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++) {
+		if (!rows[i].self)
+			continue;
+		chip = chip_resumed(engine, rows[i].self);
+		if (!chip)
+			continue;
+		ttm_chip_resume_peaks(chip, &rows[i]);
+		/* Which of them did what is not in there. */
+		chip->heirless |= rows[i].processes > 1;
+	}
+}
+
+static void histories_resume(struct ttm_engine *engine)
+{
+	unsigned at;
+	size_t i;
+
+	for (at = 0; at < TTM_RESOLUTIONS; at++) {
+		unsigned table = TTM_TABLE_HISTORY_1S + at;
+		size_t stride = engine->previous.stride[table];
+		const char *row = engine->previous.rows[table];
+
+		for (i = 0; i < engine->previous.len[table]; i++) {
+			const struct ttm_history_row
+				*history = (const void *)(row + i * stride);
+			struct ttm_chip *chip = chip_resumed(
+				engine, history->device);
+
+			if (history->self && chip)
+				ttm_chip_resume_history(&engine->output.chips,
+					chip, at, history, stride);
+		}
+	}
+}
+
+static void distributions_resume(struct ttm_engine *engine)
+{
+	const struct ttm_distribution_row
+		*rows = engine->previous.rows[TTM_TABLE_DISTRIBUTIONS];
+	struct ttm_chip *chip;
+	size_t i;
+
+	for (i = 0; i < engine->previous.len[TTM_TABLE_DISTRIBUTIONS]; i++) {
+		chip = chip_resumed(engine, rows[i].device);
+		if (rows[i].self && chip)
+			ttm_chip_resume_distribution(
+				&engine->output.chips, chip, &rows[i]);
+	}
+}
+
+/* Whoever is not there now may come later, to another ttmemd even. */
+static int positions_resume(struct ttm_engine *engine)
+{
+	const struct ttm_position_row
+		*rows = engine->previous.rows[TTM_TABLE_POSITIONS];
+	size_t i;
+	int r = 0;
+
+	for (i = 0; i < engine->previous.len[TTM_TABLE_POSITIONS] && !r; i++)
+		if (rows[i].self && rows[i].lane < TTM_LANES_MAX)
+			r = ttm_let_go_resume(&engine->let_go,
+				engine->output.image, &rows[i]);
+	return r;
+}
+
+static void restarts_resume(struct ttm_engine *engine)
+{
+	const struct ttm_health_row *health = engine->previous
+						      .rows[TTM_TABLE_HEALTH];
+
+	if (engine->previous.len[TTM_TABLE_HEALTH])
+		engine->restarts = health->restarts + 1;
+}
+
+int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
+{
+	struct ttm_view *view = NULL;
+	int r;
+
+	r = ttm_view_open(engine->config.directory_fd, TTM_AGGREGATE_FILE,
+		geteuid(), &view);
+	if (r == 0)
+		r = ttm_view_read(view,
+			TABLE(HEALTH) | TABLE(DEVICES) | TABLE(HISTORY_1S) |
+				TABLE(HISTORY_10S) | TABLE(HISTORY_1M) |
+				TABLE(DISTRIBUTIONS) | TABLE(POSITIONS),
+			&engine->previous);
+	ttm_view_close(&view);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
+		if (r != -ENOENT)
+			ttm_engine_log(engine, LOG_WARNING,
+				"the aggregate of a predecessor cannot be "
+				"used: %s; histories and distributions begin "
+				"anew",
+				strerror(-r));
+		memset(&engine->previous, 0, sizeof(engine->previous));
+		return 0;
+	}
+	*ret_publication = engine->previous.copy.publication;
+	restarts_resume(engine);
+	devices_resume(engine);
+	histories_resume(engine);
+	distributions_resume(engine);
+	r = positions_resume(engine);
+	if (!r)
+		r = ttm_let_go_resume_chips(
+			&engine->let_go, &engine->output.chips);
+	ttm_view_copy_free(&engine->previous);
+	return r;
+}
