@@ -24,7 +24,7 @@
 #define PUBLISH_SHARE 10u
 /* For the mirrors of a directory, if nobody says otherwise. */
 #define MAX_BYTES (4ull << 30)
-#define CUT_INTERVAL_NS (250 * MS)
+#define DESCRIBE_INTERVAL_NS (250 * MS)
 #define TICK_INTERVAL_NS (1000 * MS)
 #define SLOW_INTERVAL_NS (100 * MS)
 /*
@@ -118,7 +118,6 @@ void ttm_engine_free(struct ttm_engine **engine)
 	if ((*engine)->config.registry)
 		processes_free(*engine);
 	ttm_publisher_free(&(*engine)->output.publisher);
-	ttm_let_go_free(&(*engine)->let_go);
 	ttm_chips_free(&(*engine)->output.chips);
 	ttm_image_free(&(*engine)->output.image);
 	ttm_view_copy_free(&(*engine)->previous);
@@ -293,27 +292,21 @@ static void processes_output(struct ttm_engine *engine, uint64_t now_ns)
 	identities_settle(engine);
 }
 
-/* Positions and what was derived from records up to them, at one moment. */
-static void cut_take(struct ttm_engine *engine, uint64_t now_ns)
+/* Each takes some microseconds, and there may be hundreds: seldom. */
+static void distributions_describe(struct ttm_engine *engine, uint64_t now_ns)
 {
-	struct ttm_attached *attached;
-	struct ttm_cursor cursor;
-
-	ttm_registry_for_each(engine->config.registry, &cursor,
-		attached) if (attached->process &&
-		!attached->process->quarantined)
-		ttm_output_positions(&engine->output, attached->process);
-	ttm_chips_cut(&engine->output.chips);
-	engine->cut_ns = now_ns;
-	engine->cut_events = engine->stats.events + engine->stats.missed;
+	ttm_chips_describe(&engine->output.chips);
+	engine->described_ns = now_ns;
+	engine->described_events = engine->stats.events;
 	engine->output.changed = true;
 }
 
-static bool cut_is_due(const struct ttm_engine *engine, uint64_t now_ns)
+static void distributions_describe_if_due(
+	struct ttm_engine *engine, uint64_t now_ns)
 {
-	return engine->cut_events !=
-		engine->stats.events + engine->stats.missed &&
-		now_ns - engine->cut_ns >= CUT_INTERVAL_NS;
+	if (engine->described_events != engine->stats.events &&
+		now_ns - engine->described_ns >= DESCRIBE_INTERVAL_NS)
+		distributions_describe(engine, now_ns);
 }
 
 static void rates_take(struct ttm_engine *engine)
@@ -378,20 +371,17 @@ static int engine_publish(struct ttm_engine *engine, uint64_t now_ns)
 	int r;
 
 	processes_output(engine, now_ns);
-	if (ttm_chips_settle(&output->chips) || engine->settling)
-		cut_take(engine, now_ns);
+	ttm_chips_settle(&output->chips);
 	ttm_output_chips(output);
 	ttm_chips_publish(&output->chips);
 	ttm_engine_health(engine);
 	/* relaxed: see there */
 	r = ttm_load(&engine->config.registry->home_is_held) ?
 		-EBUSY :
-		ttm_publish(output->publisher, output->image, engine->cut_ns);
+		ttm_publish(output->publisher, output->image);
 	if (r < 0)
 		engine->publish_errors++;
 	publish_error_tell(engine, r);
-	/* Also of one that has only what fits. */
-	engine->cut_published_ns = ttm_publisher_cut_ns(output->publisher);
 	engine->published_ns = now_ns;
 	/* Of the processor: on a busy machine the clock says little. */
 	engine->publish_ns = ttm_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
@@ -432,40 +422,27 @@ static void telemetry_show(struct ttm_engine *engine, uint64_t now_ns)
 static uint64_t engine_round(struct ttm_engine *engine)
 {
 	uint64_t now_ns = ttm_clock_ns(CLOCK_MONOTONIC), due_ns, due;
-	bool wanted, publishing;
+	bool wanted;
 
 	rcu_read_lock();
 	if (now_ns - engine->slow_ns >= SLOW_INTERVAL_NS) {
 		engine->slow_ns = now_ns;
 		ttm_engine_directories(engine, now_ns);
 		telemetry_show(engine, now_ns);
-		if (now_ns - engine->started_ns > TTM_LET_GO_CHIPS_NS)
-			ttm_let_go_release_chips(&engine->let_go);
 	}
 	/* A gate may wait for them; without new ones it is a comparison. */
 	ttm_engine_markers(engine);
 	due_ns = processes_drain(engine, now_ns);
 	tick_if_due(engine, now_ns);
+	distributions_describe_if_due(engine, now_ns);
 	due = publish_due(engine);
 	wanted = engine->output.changed || engine->awake_changed;
-	publishing = wanted && now_ns >= due;
-	if (cut_is_due(engine, now_ns)) {
-		cut_take(engine, now_ns);
-		wanted = true;
-	}
-	if (publishing) {
+	if (wanted && now_ns >= due)
 		engine_publish(engine, now_ns);
-		/* Who is dead can be retired now, silent as he is. */
-		if (engine->settling) {
-			engine->sweep_ns = 0;
-			due_ns = now_ns;
-		}
-		engine->settling = false;
-	} else if (wanted) {
+	else if (wanted)
 		due_ns = due < due_ns ? due : due_ns;
-	} else {
+	else
 		ttm_publisher_heartbeat(engine->output.publisher);
-	}
 	rcu_read_unlock();
 	due = engine->slow_ns + SLOW_INTERVAL_NS;
 	return due < due_ns ? due : due_ns;
@@ -480,10 +457,8 @@ int ttm_engine_first(struct ttm_engine *engine)
 	ttm_engine_directories(engine, now_ns);
 	ttm_engine_markers(engine);
 	processes_drain(engine, now_ns);
-	/* Who is there has taken what a predecessor kept for him. */
-	ttm_let_go_trim(&engine->let_go, engine->output.image, TTM_LET_GO_MOST);
 	processes_output(engine, now_ns);
-	cut_take(engine, now_ns);
+	distributions_describe(engine, now_ns);
 	r = engine_publish(engine, now_ns);
 	/* It made the file, and told of all there is: the next ones do not. */
 	engine->publish_ns = 0;
@@ -523,7 +498,7 @@ int ttm_engine_run(struct ttm_engine *engine)
 	}
 	/* What was drained last is worth publishing. */
 	rcu_read_lock();
-	cut_take(engine, ttm_clock_ns(CLOCK_MONOTONIC));
+	distributions_describe(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	r = engine_publish(engine, ttm_clock_ns(CLOCK_MONOTONIC));
 	rcu_read_unlock();
 	rcu_unregister_thread();

@@ -3,7 +3,7 @@
 /*
  * The drain thread of ttmemd: what the watch finds is drained, applied, published,
  * and in the end retired. Publishing is done by the same thread, because a
- * publication is one cut of what the drain has applied.
+ * publication is one consistent state of what the drain has applied.
  */
 #ifndef TTM_DAEMON_ENGINE_H
 #define TTM_DAEMON_ENGINE_H

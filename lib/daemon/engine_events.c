@@ -6,7 +6,6 @@
 
 #include "daemon/engine_state.h"
 #include "daemon/follow/drain_state.h"
-#include "daemon/publish/unplaced.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -25,15 +24,6 @@ static struct ttm_chip *chip_of(
 	return process->parts[entry]->chip;
 }
 
-static void value_add(struct ttm_chips *chips, struct ttm_part *part,
-	unsigned figure, enum ttm_distribution_kind kind, uint64_t value)
-{
-	ttm_chip_record(part->chip, figure, kind, value);
-	if (part->chip->total.identity == TTM_IDENTITY_LOGICAL)
-		ttm_unplaced_record(
-			&part->unplaced, chips, figure, kind, value);
-}
-
 /* What a record tells a distribution. */
 static uint64_t value_of(struct ttm_process *process,
 	const struct ttm_words *record, enum ttm_distribution_kind *ret_kind)
@@ -49,38 +39,17 @@ static uint64_t value_of(struct ttm_process *process,
 	return ttm_ticks_to_ns(&process->timescale, ticks);
 }
 
-/* Of a device that nobody told the chip of, each value is kept apart as well. */
-static void values_add(struct ttm_chips *chips, struct ttm_part *part,
-	const struct ttm_values *values)
-{
-	uint32_t i, times, of;
-
-	for (i = 0; i < values->len; i++) {
-		of = values->at[i] >> 16;
-		for (times = values->times[i]; times; times--)
-			value_add(chips, part, of / 2,
-				(enum ttm_distribution_kind)(of % 2),
-				values->values[i]);
-	}
-}
-
 /* Gives the values to each of the devices. */
 static void values_settle(struct ttm_engine *engine,
 	struct ttm_process *process, uint64_t members)
 {
 	struct ttm_values *values = &engine->values;
 	struct ttm_chip *chip;
-	unsigned entry;
 
 	for (; values->len && members; members &= members - 1) {
-		entry = (unsigned)__builtin_ctzll(members);
-		chip = chip_of(engine, process, entry);
-		if (!chip)
-			continue;
-		if (chip->total.identity == TTM_IDENTITY_LOGICAL)
-			values_add(&engine->output.chips, process->parts[entry],
-				values);
-		else
+		chip = chip_of(
+			engine, process, (unsigned)__builtin_ctzll(members));
+		if (chip)
 			ttm_chip_record_values(chip, values);
 	}
 	ttm_values_clear(values);
@@ -98,17 +67,18 @@ static void distributions_add(struct ttm_engine *engine,
 {
 	uint64_t devices = ttm_model_members(
 		&process->model, TTM_W0_PLACE(record->w[0]));
-	unsigned figure = TTM_W1_FIGURE(record->w[1]), entry;
+	unsigned figure = TTM_W1_FIGURE(record->w[1]);
 	enum ttm_distribution_kind kind;
+	struct ttm_chip *chip;
 	uint64_t value = value_of(process, record, &kind);
 
 	if (!devices || (TTM_W1_FLAGS(record->w[1]) & TTM_FLAG_UNCOUNTED))
 		return;
 	if (!(devices & (devices - 1))) {
-		entry = (unsigned)__builtin_ctzll(devices);
-		if (chip_of(engine, process, entry))
-			value_add(&engine->output.chips, process->parts[entry],
-				figure, kind, value);
+		chip = chip_of(
+			engine, process, (unsigned)__builtin_ctzll(devices));
+		if (chip)
+			ttm_chip_record(chip, figure, kind, value);
 		return;
 	}
 	if (*members != devices)
@@ -161,7 +131,7 @@ static bool total_is_known(
 		    model->closes, TTM_W1_STAMP(w1), model->epochs[entry]))
 		return false;
 	return !process->scan_wanted ||
-		(!process->scanned_ns && !process->resumed && !process->missed);
+		(!process->scanned_ns && !process->missed);
 }
 
 /* A device that an object left by a SHRINK has seen it freed. */

@@ -85,7 +85,8 @@ static bool process_begin(struct ttm_engine *engine,
 		ttm_engine_quarantine(engine, process);
 		return true;
 	}
-	ttm_let_go_take(&engine->let_go, process);
+	process->skip_wanted = attached->header.monotonic_base_ns <
+		engine->read_before_ns;
 	return true;
 }
 
@@ -186,12 +187,12 @@ static void process_error(
 static void process_drain(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
-	bool first = !process->refreshed_ns;
+	bool first = !process->refreshed_ns, skips = process->skip_wanted;
 	int r;
 
 	process->bytes_max = bytes_left(engine, process);
 	r = ttm_drain(process, now_ns, &engine->watcher, &engine->stats);
-	if (first && ttm_process_is_late(process))
+	if (first && (skips || ttm_process_is_late(process)))
 		process->rate_events = process->events;
 	if (r < 0)
 		process_error(engine, process, r);
@@ -217,7 +218,7 @@ static void retired_tell(
 			attached->header.pid, attached->header.comm);
 }
 
-/* Everything there is to read of it, as it will be retired. */
+/* Reads everything there is, and brings its rows up to date: they are its retirement. */
 static int process_settle(
 	struct ttm_engine *engine, struct ttm_process *process, uint64_t now_ns)
 {
@@ -227,30 +228,10 @@ static int process_settle(
 	r = ttm_drain_last(process, now_ns, &engine->watcher, &engine->stats);
 	if (r >= 0)
 		r = ttm_output_process(&engine->output, process, now_ns, true);
-	if (r == -EPROTO) {
+	if (r == -EPROTO)
 		process_error(engine, process, r);
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	process->settled_ns = now_ns;
-	engine->settling = true;
-	return 0;
-}
-
-/*
- * Once it is retired nobody reads its records again. So what they told, the
- * distributions, has to be in a publication first: who is killed in between leaves a
- * successor who either reads them once more or knows that they are read. Where there
- * is no room for that, which was tried, there is nothing to wait for.
- */
-static bool process_is_settled(
-	const struct ttm_engine *engine, const struct ttm_process *process)
-{
-	return process->settled_ns &&
-		(engine->cut_published_ns >= process->settled_ns ||
-			(engine->publish_error &&
-				engine->published_ns >= process->settled_ns));
+	process->settled = r >= 0;
+	return r;
 }
 
 /* Rather than renamed, or another ttmemd's by now. */
@@ -297,12 +278,10 @@ static uint64_t process_end(struct ttm_engine *engine,
 
 	if (now_ns < process->due_ns && process->ending)
 		return process->due_ns;
-	if (!process->settled_ns)
+	if (!process->settled)
 		r = process_settle(engine, process, now_ns);
 	if (process->quarantined)
 		return UINT64_MAX;
-	if (r >= 0 && !process_is_settled(engine, process))
-		return UINT64_MAX; /* the publication wakes it */
 	if (r >= 0)
 		r = process_retire(engine, process, now_ns);
 	/* The next look at the directory opens the file anew, and wakes it. */
@@ -341,14 +320,17 @@ static bool is_anothers(const struct ttm_attached *attached)
 		!directory_is_removed(attached->directory);
 }
 
-/* He may come back, with his directory or when nobody else serves it. */
-static void process_let_go(
-	struct ttm_engine *engine, struct ttm_attached *attached)
+/*
+ * Forgets a process that may come back, with its directory or when nobody else serves
+ * it, or with its file. Its records have been counted.
+ */
+static void process_let_go(struct ttm_engine *engine,
+	struct ttm_attached *attached, uint64_t now_ns)
 {
-	struct ttm_process *process = attached->process;
-
-	ttm_engine_positions_keep(engine, process);
-	ttm_output_forget(&engine->output, process);
+	if (attached->process) {
+		engine->read_before_ns = now_ns;
+		ttm_output_forget(&engine->output, attached->process);
+	}
 	attached_drop(engine, attached);
 }
 
@@ -358,10 +340,7 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	struct ttm_process *process;
 
 	if (is_anothers(attached)) {
-		if (attached->process)
-			process_let_go(engine, attached);
-		else /* then what is kept of it stays so */
-			attached_drop(engine, attached);
+		process_let_go(engine, attached, now_ns);
 		return UINT64_MAX;
 	}
 	if (!attached->process && !process_begin(engine, attached, now_ns))
@@ -372,7 +351,7 @@ uint64_t ttm_engine_process(struct ttm_engine *engine,
 	if (process->quarantined) {
 		/* relaxed: a later look is as good */
 		if (ttm_load(&attached->vanished))
-			attached_drop(engine, attached);
+			process_let_go(engine, attached, now_ns);
 		return UINT64_MAX;
 	}
 	/* pairs(fate): acquire, with the watch, which saw it gone: whatever it

@@ -97,9 +97,6 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 	if (r == 0 && (again || directory->retirees_error))
 		processes_review(engine, directory);
 	directory->retirees_error = r;
-	if (!r)
-		ttm_let_go_retired(&engine->let_go, engine->output.image,
-			directory->uid, directory->retirees);
 }
 
 static void directory_show(
@@ -271,20 +268,6 @@ void ttm_engine_markers(struct ttm_engine *engine)
 
 /* -- quarantine ------------------------------------------------------------------- */
 
-void ttm_engine_positions_keep(
-	struct ttm_engine *engine, struct ttm_process *process)
-{
-	if (!process->positions_len)
-		return;
-	ttm_output_positions(&engine->output, process);
-	engine->settling = true;
-	if (ttm_let_go_keep(&engine->let_go, process) < 0) {
-		engine->memory_errors++;
-		ttm_output_forget(&engine->output, process);
-	}
-	ttm_let_go_trim(&engine->let_go, engine->output.image, TTM_LET_GO_MOST);
-}
-
 void ttm_engine_quarantine(
 	struct ttm_engine *engine, struct ttm_process *process)
 {
@@ -294,9 +277,6 @@ void ttm_engine_quarantine(
 	process->quarantined = true;
 	process->changed = false;
 	ttm_output_forget(&engine->output, process);
-	/* After its chips, which need not stay: nobody knows it any more, but a
-	 * successor must not count its records again. */
-	ttm_engine_positions_keep(engine, process);
 	ttm_model_free(&process->model);
 	process->quarantine_row = ttm_image_add(
 		engine->output.image, TTM_TABLE_QUARANTINE);

@@ -4,7 +4,6 @@
 #ifndef TTM_DAEMON_ENGINE_STATE_H
 #define TTM_DAEMON_ENGINE_STATE_H
 
-#include "daemon/dead/let_go.h"
 #include "daemon/engine.h"
 #include "daemon/follow/drain.h"
 #include "daemon/publish/output.h"
@@ -19,7 +18,6 @@ struct ttm_engine {
 	struct ttm_values values; /* of records on several devices */
 	struct ttm_view_copy
 		previous; /* a predecessor's, while it is resumed */
-	struct ttm_let_go let_go;
 	uint64_t stop;
 	uint64_t started_ns;
 	uint64_t rounds;
@@ -35,10 +33,13 @@ struct ttm_engine {
 	uint64_t attached;
 	uint64_t mirror_bytes;
 	uint64_t health_row;
-	uint64_t cut_ns;
-	uint64_t cut_events;       /* stats.events at the last cut */
-	uint64_t cut_published_ns; /* cut_ns that readers see */
-	bool settling; /* the next publication needs a cut: see process_settle */
+	uint64_t described_ns;     /* when distributions were described */
+	uint64_t described_events; /* stats.events then */
+	/*
+	 * Records of processes that began before that may have been read: by a
+	 * predecessor, or here before the process was let go. None is counted twice.
+	 */
+	uint64_t read_before_ns;
 	uint64_t tick_ns;    /* of the last second's tick */
 	uint64_t slow_ns;    /* of the last look at directories */
 	uint64_t counted_ns; /* when processes of directories were counted */
@@ -91,12 +92,6 @@ void ttm_engine_retirees(struct ttm_engine *engine,
 void ttm_engine_directories(struct ttm_engine *engine, uint64_t now_ns);
 void ttm_engine_markers(struct ttm_engine *engine);
 void ttm_engine_health(struct ttm_engine *engine);
-/*
- * Of a process that is about to be forgotten: what its records told goes out together
- * with how far they were read.
- */
-void ttm_engine_positions_keep(
-	struct ttm_engine *engine, struct ttm_process *process);
 void ttm_engine_quarantine(
 	struct ttm_engine *engine, struct ttm_process *process);
 
@@ -111,7 +106,7 @@ void ttm_engine_records(void *context, struct ttm_process *process,
 
 /* -- resume.c -------------------------------------------------------------------------- */
 
-/* 0, also when there is nothing to go on with; *ret_publication its number. */
+/* Returns 0, also when there is no predecessor, or -ENOMEM; *ret_publication its last. */
 int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication);
 
 #endif

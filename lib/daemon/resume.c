@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 /*
- * Going on where a predecessor was killed: the positions of its last cut, with the
- * distributions and histories that belong to them. What happened since is in the
- * lanes; what of it was overwritten meanwhile is counted as missed. Nothing of this
- * is needed to be exact about what is live: without it only the past is shorter.
+ * Takes over what only a predecessor knows: peaks and histories, by device. Whatever
+ * processes tell of themselves is read from them again, but for the records that there
+ * are: they count as missed. Distributions begin anew.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,11 +47,8 @@ static void devices_resume(struct ttm_engine *engine)
 		if (!rows[i].self)
 			continue;
 		chip = chip_resumed(engine, rows[i].self);
-		if (!chip)
-			continue;
-		ttm_chip_resume_peaks(chip, &rows[i]);
-		/* Which of them did what is not in there. */
-		chip->heirless |= rows[i].processes > 1;
+		if (chip)
+			ttm_chip_resume_peaks(chip, &rows[i]);
 	}
 }
 
@@ -79,36 +75,6 @@ static void histories_resume(struct ttm_engine *engine)
 	}
 }
 
-static void distributions_resume(struct ttm_engine *engine)
-{
-	const struct ttm_distribution_row
-		*rows = engine->previous.rows[TTM_TABLE_DISTRIBUTIONS];
-	struct ttm_chip *chip;
-	size_t i;
-
-	for (i = 0; i < engine->previous.len[TTM_TABLE_DISTRIBUTIONS]; i++) {
-		chip = chip_resumed(engine, rows[i].device);
-		if (rows[i].self && chip)
-			ttm_chip_resume_distribution(
-				&engine->output.chips, chip, &rows[i]);
-	}
-}
-
-/* Whoever is not there now may come later, to another ttmemd even. */
-static int positions_resume(struct ttm_engine *engine)
-{
-	const struct ttm_position_row
-		*rows = engine->previous.rows[TTM_TABLE_POSITIONS];
-	size_t i;
-	int r = 0;
-
-	for (i = 0; i < engine->previous.len[TTM_TABLE_POSITIONS] && !r; i++)
-		if (rows[i].self && rows[i].lane < TTM_LANES_MAX)
-			r = ttm_let_go_resume(&engine->let_go,
-				engine->output.image, &rows[i]);
-	return r;
-}
-
 static void restarts_resume(struct ttm_engine *engine)
 {
 	const struct ttm_health_row *health = engine->previous
@@ -128,8 +94,7 @@ int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 	if (r == 0)
 		r = ttm_view_read(view,
 			TABLE(HEALTH) | TABLE(DEVICES) | TABLE(HISTORY_1S) |
-				TABLE(HISTORY_10S) | TABLE(HISTORY_1M) |
-				TABLE(DISTRIBUTIONS) | TABLE(POSITIONS),
+				TABLE(HISTORY_10S) | TABLE(HISTORY_1M),
 			&engine->previous);
 	ttm_view_close(&view);
 	if (r == -ENOMEM)
@@ -138,21 +103,16 @@ int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 		if (r != -ENOENT)
 			ttm_engine_log(engine, LOG_WARNING,
 				"the aggregate of a predecessor cannot be "
-				"used: %s; histories and distributions begin "
-				"anew",
+				"used: %s; histories begin anew",
 				strerror(-r));
 		memset(&engine->previous, 0, sizeof(engine->previous));
 		return 0;
 	}
 	*ret_publication = engine->previous.copy.publication;
+	engine->read_before_ns = engine->started_ns;
 	restarts_resume(engine);
 	devices_resume(engine);
 	histories_resume(engine);
-	distributions_resume(engine);
-	r = positions_resume(engine);
-	if (!r)
-		r = ttm_let_go_resume_chips(
-			&engine->let_go, &engine->output.chips);
 	ttm_view_copy_free(&engine->previous);
-	return r;
+	return 0;
 }

@@ -49,8 +49,6 @@ RULES = (
     (r'lib/daemon/state/', ('iso', 'public', 'pure')),
     # find -> follow -> state -> publish; the sensors come in at the publication.
     (r'lib/daemon/find/', DAEMON + ('urcu',)),
-    (r'lib/daemon/follow/process\.c$',
-     DAEMON + ('lib/daemon/find', 'lib/daemon/publish', 'lib/daemon/state')),
     (r'lib/daemon/follow/',
      DAEMON + ('lib/daemon/find', 'lib/daemon/state')),
     (r'lib/daemon/sensors/', DAEMON + ('lib/daemon/find', 'urcu')),

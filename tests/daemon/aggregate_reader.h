@@ -104,7 +104,7 @@ static inline const char *reader_header_fault(
 
 	if (memcmp(h, "TTMEMAGG", 8) != 0)
 		return "magic";
-	if (reader_half(h, 0x08) != 2 || reader_half(h, 0x0c) != 4096)
+	if (reader_half(h, 0x08) != 3 || reader_half(h, 0x0c) != 4096)
 		return "version or header size";
 	if (reader_sum(h, 0x7f8) != reader_word(h, 0x7f8))
 		return "checksum";
@@ -242,7 +242,7 @@ static inline const uint8_t *snapshot_table(const struct reader *r,
 	unsigned i;
 
 	for (i = 0; i < 32; i++) {
-		entry = s->copy + 0x40 + i * 32;
+		entry = s->copy + 0x38 + i * 32;
 		if (reader_half(entry, 0) != id)
 			continue;
 		*ret_stride = reader_half(entry, 4);

@@ -20,6 +20,7 @@
 enum {
 	STORY_OBJECTS_MAX = 6000,
 	STORY_NAMES_MAX = 900,
+	STORY_HISTORY_SIZE = 64 + 300 * 128,
 };
 
 struct story {
@@ -27,7 +28,7 @@ struct story {
 	struct ttm_image *image;
 	uint64_t publication; /* the last one */
 	uint64_t health;
-	uint64_t distribution;
+	uint64_t history; /* a row of several pages */
 	uint64_t names[STORY_NAMES_MAX];
 	unsigned names_len;
 	ttm_object_ref objects[STORY_OBJECTS_MAX];
@@ -64,8 +65,7 @@ static inline int story_begin(
 		ttm_image_new(&story->image) < 0)
 		abort();
 	story->health = ttm_image_add(story->image, TTM_TABLE_HEALTH);
-	story->distribution = ttm_image_add(
-		story->image, TTM_TABLE_DISTRIBUTIONS);
+	story->history = ttm_image_add(story->image, TTM_TABLE_HISTORY_1S);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ static inline void story_objects(struct story *story, unsigned len)
 /* Everything says n = the next publication, and that is made. */
 static inline int story_publish(struct story *story)
 {
-	static struct ttm_distribution_row distribution;
+	static uint64_t history[STORY_HISTORY_SIZE / 8];
 	struct ttm_health_row health = { 0 };
 	struct ttm_name_row name;
 	uint64_t n = story->publication + 1, *words;
@@ -147,18 +147,17 @@ static inline int story_publish(struct story *story)
 	for (i = 0; i < story->objects_len; i++)
 		health.events += story->sizes[i];
 	ttm_image_set(story->image, TTM_TABLE_HEALTH, story->health, &health);
-	words = (uint64_t *)&distribution;
-	for (i = 0; i < sizeof(distribution) / 8; i++)
-		words[i] = n;
-	ttm_image_set(story->image, TTM_TABLE_DISTRIBUTIONS,
-		story->distribution, &distribution);
+	for (i = 0; i < STORY_HISTORY_SIZE / 8; i++)
+		history[i] = n;
+	ttm_image_set(
+		story->image, TTM_TABLE_HISTORY_1S, story->history, history);
 	words = (uint64_t *)&name;
 	for (i = 0; i < sizeof(name) / 8; i++)
 		words[i] = n;
 	for (i = 0; i < story->names_len; i++)
 		ttm_image_set(
 			story->image, TTM_TABLE_NAMES, story->names[i], &name);
-	r = ttm_publish(story->publisher, story->image, n);
+	r = ttm_publish(story->publisher, story->image);
 	/* Without room it is one, too, of what fits into the file there is. */
 	if (r == 0 || (r == -ENOSPC && story->publication))
 		story->publication = n;
@@ -190,12 +189,11 @@ static inline const char *story_copy_fault(
 	health = snapshot_table(r, s, 1, &len, &stride);
 	if (!health || len != 1 || stride != 176)
 		return "no health";
-	if (reader_word(health, 0x08) != s->publication ||
-		reader_word(s->copy, 0x38) != s->publication)
+	if (reader_word(health, 0x08) != s->publication)
 		return "health of another publication";
-	rows = snapshot_table(r, s, 14, &len, &stride);
-	if (!rows || len != 1 || stride != 46208)
-		return "no distribution";
+	rows = snapshot_table(r, s, 11, &len, &stride);
+	if (!rows || len != 1 || stride != STORY_HISTORY_SIZE)
+		return "no history";
 	why = story_rows_fault(rows, len, stride, s->publication);
 	if (why)
 		return why;

@@ -283,13 +283,13 @@ static void test_only_pages_that_changed_are_written(void)
 	file = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	TEST_ASSERT_TRUE(file != MAP_FAILED);
 	/* Twice with the same content: both copies have it. */
-	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image, 9));
+	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image));
 	file[i + 100 * stride + 40] = 'x';
 	file[i + 240 * stride + 40] = 'x';
 	ttm_image_set_part(
 		story.image, TTM_TABLE_NAMES, story.names[100], 48, "y", 1);
-	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image, 9));
-	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image, 9));
+	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image));
+	TEST_ASSERT_EQUAL_INT(0, ttm_publish(story.publisher, story.image));
 	for (i = 0; i < 2; i++) {
 		const uint8_t *at = file + r.copy_off[i] + (names - s.copy);
 
@@ -322,7 +322,7 @@ static void test_the_mode_is_not_left_to_the_umask(void)
 		TEST_ASSERT_EQUAL_INT(0, ttm_image_new(&image));
 		TEST_ASSERT_EQUAL_INT(
 			0, ttm_publisher_new(&config, &publisher));
-		TEST_ASSERT_EQUAL_INT(0, ttm_publish(publisher, image, 0));
+		TEST_ASSERT_EQUAL_INT(0, ttm_publish(publisher, image));
 		TEST_ASSERT_EQUAL_INT(0, stat(path, &st));
 		TEST_ASSERT_EQUAL_UINT32(modes[i], st.st_mode & 07777);
 		TEST_ASSERT_EQUAL_UINT32(1, st.st_nlink);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several that are called by one logical id before anybody says which chips they are:
- * what each did is its own chip's in the end, and nobody else's.
+ * the sums of each are its own chip's in the end. What records told before stays with
+ * the logical id.
  */
 #include "daemon/engines.h"
-#include "daemon/publish/unplaced.h"
 
 /* A copy of the segment as it is now, of a process that is another one. */
 static struct ttm_attached *another_add(
@@ -84,51 +84,41 @@ static void sharers_add(void)
 	sizes_are(0, 0, 4);
 }
 
-static void test_each_takes_its_own(void)
+static void test_sizes_stay_with_the_logical_id(void)
 {
-	sharers_add();
-	chip_tell(sharers[0], 17);
-	look();
-	sizes_are(1, 0, 3);
-	chip_tell(sharers[1], 18);
-	look();
-	sizes_are(1, 3, 0);
-	TEST_ASSERT_EQUAL_UINT64(0, told_of(17, TTM_DISTRIBUTION_LIFETIME_NS));
-	TEST_ASSERT_EQUAL_UINT64(1, told_of(18, TTM_DISTRIBUTION_LIFETIME_NS));
-	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_DEVICES));
-	TEST_ASSERT_EQUAL_UINT64(0, engine->output.chips.unplaced_len);
-}
+	const struct ttm_device_row *total;
 
-static void test_beyond_the_limit_it_stays_with_the_logical_id(void)
-{
-	engine->output.chips.unplaced_len = TTM_UNPLACED_MOST;
 	sharers_add();
 	chip_tell(sharers[0], 17);
 	look();
 	sizes_are(0, 0, 4);
-	TEST_ASSERT_EQUAL_UINT64(
-		TTM_UNPLACED_MOST, engine->output.chips.unplaced_len);
-}
-
-static void test_each_takes_its_own_at_once(void)
-{
-	sharers_add();
-	chip_tell(sharers[0], 17);
 	chip_tell(sharers[1], 18);
 	look();
-	sizes_are(1, 3, 0);
+	sizes_are(0, 0, 0);
+	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_DEVICES));
+	total = &sharers[0]->process->parts[0]->chip->total;
+	TEST_ASSERT_EQUAL_UINT64(
+		1, total->figures[TTMEM_FIGURE_DRAM].alloc_objects);
+	total = &sharers[1]->process->parts[0]->chip->total;
+	TEST_ASSERT_EQUAL_UINT64(
+		3, total->figures[TTMEM_FIGURE_DRAM].alloc_objects);
 }
 
-/* What is left is not the other's, who told. */
-static void test_who_never_tells_leaves_nothing_to_who_does(void)
+/* What comes after that is the chip's. */
+static void test_sizes_told_later_are_of_the_chip(void)
 {
+	int fd;
+
 	sharers_add();
-	ttm_engine_quarantine(engine, sharers[1]->process);
-	chip_tell(sharers[0], 17);
+	chip_tell(sharers[1], 18);
 	look();
-	sizes_are(1, 0, 0);
-	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
-	TEST_ASSERT_EQUAL_UINT64(0, engine->output.chips.unplaced_len);
+	ttmem_alloc(0, TTMEM_DRAM, 4, 0, 100);
+	fd = drained_copy(test_segment_path());
+	TEST_ASSERT_TRUE(dup2(fd, sharers[1]->fd) >= 0);
+	close(fd);
+	chip_tell(sharers[1], 18);
+	look();
+	sizes_are(0, 1, 4);
 }
 
 /* Neither what was sampled of both, nor what they did before, is one chip's. */
@@ -177,43 +167,15 @@ static void restart(unsigned len)
 	look();
 }
 
-static void test_who_was_alone_takes_it_along_after_a_restart(void)
-{
-	ttmem_alloc(0, TTMEM_DRAM, 1, 0, 100);
-	sharers[0] = another_add(directory_add(), 1);
-	look();
-	restart(1);
-	sizes_are(0, 0, 1);
-	chip_tell(sharers[0], 17);
-	look();
-	sizes_are(1, 0, 0);
-}
-
-/* Who did what of it is not in what a predecessor left: it is nobody's. */
-static void test_what_several_did_before_a_restart_is_no_ones(void)
+static void test_sizes_begin_anew_after_a_restart(void)
 {
 	sharers_add();
 	restart(2);
-	sizes_are(0, 0, 4);
-	chip_tell(sharers[0], 17);
-	look();
-	sizes_are(0, 0, 4);
-	chip_tell(sharers[1], 18);
-	look();
 	sizes_are(0, 0, 0);
-}
-
-/* It was published with what it was taken from: a successor has it once. */
-static void test_what_was_taken_along_is_there_after_a_restart(void)
-{
-	sharers_add();
-	chip_tell(sharers[0], 17);
-	look();
-	restart(2);
-	sizes_are(1, 0, 3);
-	chip_tell(sharers[1], 18);
-	look();
-	sizes_are(1, 3, 0);
+	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_PROCESSES));
+	TEST_ASSERT_EQUAL_UINT64(1, sharers[0]->process->missed);
+	TEST_ASSERT_EQUAL_UINT64(1, sharers[0]->process->model.live_objects);
+	TEST_ASSERT_EQUAL_UINT64(2, sharers[1]->process->model.live_objects);
 }
 
 int main(void)
@@ -222,14 +184,10 @@ int main(void)
 
 	rcu_register_thread();
 	UNITY_BEGIN();
-	RUN_TEST(test_each_takes_its_own);
-	RUN_TEST(test_beyond_the_limit_it_stays_with_the_logical_id);
-	RUN_TEST(test_each_takes_its_own_at_once);
-	RUN_TEST(test_who_never_tells_leaves_nothing_to_who_does);
+	RUN_TEST(test_sizes_stay_with_the_logical_id);
+	RUN_TEST(test_sizes_told_later_are_of_the_chip);
 	RUN_TEST(test_rates_and_history_of_all_are_nobodys);
-	RUN_TEST(test_who_was_alone_takes_it_along_after_a_restart);
-	RUN_TEST(test_what_several_did_before_a_restart_is_no_ones);
-	RUN_TEST(test_what_was_taken_along_is_there_after_a_restart);
+	RUN_TEST(test_sizes_begin_anew_after_a_restart);
 	failed = UNITY_END();
 	rcu_unregister_thread();
 	return failed;

@@ -58,7 +58,7 @@ static size_t rows_used(enum ttm_table_id table)
 /* Tables whose rows are of processes: the rest is of chips, which are remembered. */
 static const enum ttm_table_id of_processes[] = { TTM_TABLE_DIRECTORIES,
 	TTM_TABLE_PROCESSES, TTM_TABLE_SHARES, TTM_TABLE_NAMES, TTM_TABLE_MARKS,
-	TTM_TABLE_FAILURES, TTM_TABLE_QUARANTINE, TTM_TABLE_POSITIONS };
+	TTM_TABLE_FAILURES, TTM_TABLE_QUARANTINE };
 
 #define OF_PROCESSES (sizeof(of_processes) / sizeof(of_processes[0]))
 

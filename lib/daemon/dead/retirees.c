@@ -491,7 +491,7 @@ static void share_assign(struct ttm_output *output, uint32_t uid,
 		return;
 	ttm_chip_count(share->chip, &share->published, NULL);
 	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
-	ttm_chip_move(&share->chip, chip);
+	ttm_chip_point(&share->chip, chip);
 	share->published.device = chip->row;
 	ttm_chip_count(chip, NULL, &share->published);
 	ttm_chip_rates_skip(chip, &share->published, 1);

@@ -360,10 +360,14 @@ static int lane_look(struct ttm_process *process, uint32_t lane,
 		if (r)
 			return r;
 	}
-	if (len > *most)
-		*most = len;
 	process->counters_wanted = true;
 	process->changed = true;
+	if (process->skip_wanted) {
+		lane_miss(process, lane, control->tail, stats);
+		return 0;
+	}
+	if (len > *most)
+		*most = len;
 	return lane_drain(process, lane, control->tail, watcher, stats);
 }
 
@@ -403,6 +407,7 @@ static int lanes_drain(struct ttm_process *process,
 	r = positions_reserve(process, len);
 	for (i = 0; i < len && !r; i++)
 		r = lane_look(process, i, &controls[i], watcher, stats, most);
+	process->skip_wanted &= r != 0;
 	process->in_flight = 0;
 	for (i = 0; i < len; i++)
 		process->in_flight += controls[i].intent != controls[i].tail;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/publish/unplaced.h"
 #include "shm/clock.h"
 
 /* Rates are taken every second. */
@@ -88,10 +87,8 @@ void ttm_process_free(struct ttm_process **process)
 
 	if (!p)
 		return;
-	for (i = 0; i < p->parts_len; i++) {
-		ttm_unplaced_free(&p->parts[i]->unplaced);
+	for (i = 0; i < p->parts_len; i++)
 		free(p->parts[i]);
-	}
 	ttm_model_free(&p->model);
 	ttm_source_free(&p->source);
 	free(p->positions);

@@ -13,13 +13,11 @@
 #include "shm/aggregate.h"
 
 struct ttm_chip;
-struct ttm_unplaced;
 
 /* How far a lane has been read. */
 struct ttm_position {
 	uint64_t next;   /* records below were read, or missed */
-	uint64_t missed; /* of them, overwritten before they were read */
-	uint64_t row;    /* reference in the image, 0 none */
+	uint64_t missed; /* of them, not read */
 };
 
 /* Ticks of a process's clock as CLOCK_MONOTONIC. */
@@ -51,8 +49,7 @@ struct ttm_part {
 	struct ttm_flows flows;
 	struct ttm_l1_result l1;
 	struct ttm_chip *chip; /* whose share it is; NULL: not told yet */
-	struct ttm_unplaced *unplaced; /* while nobody knows which chip it is */
-	uint64_t row;                  /* reference of its share row, 0 none */
+	uint64_t row;          /* reference of its share row, 0 none */
 	struct ttm_share_row published;
 };
 
@@ -69,14 +66,15 @@ struct ttm_process {
 	uint64_t refreshes;
 	bool silent;      /* nothing has happened for a while */
 	bool quarantined; /* source.reason says why */
+	bool settled;     /* dead, and read for the last time */
 	bool ending;      /* dead, but could not be retired yet */
 	bool faulty;      /* found while its rows were made; source.reason */
-	bool resumed;     /* another ttmemd read the records up to positions */
 	/* What the next round has to do besides draining. */
 	bool scan_wanted;
 	bool devices_wanted;
 	bool texts_wanted;    /* marks and failures */
 	bool counters_wanted; /* something happened since they were read */
+	bool skip_wanted;     /* the records there are count as missed */
 	bool changed;         /* since publish looked */
 	bool names_looked;    /* publish looked for new extents of names */
 
@@ -114,8 +112,7 @@ struct ttm_process {
 	uint64_t marks_number[TTM_MARKS_KEPT]; /* seq they were taken at */
 	uint64_t failures_number[TTM_FAILURES_KEPT];
 	uint64_t quarantine_row;
-	uint64_t bytes_max;  /* for its mirror */
-	uint64_t settled_ns; /* dead, and read for the last time; 0: not yet */
+	uint64_t bytes_max; /* for its mirror */
 };
 
 /* Takes the attached's file, not its ownership. Returns 0 or -ENOMEM. */

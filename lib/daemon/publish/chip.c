@@ -276,72 +276,37 @@ void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to)
 {
 	if (to)
 		to->users++;
-	if (*place) {
+	if (*place)
 		(*place)->users--;
-		(*place)->heirless |= !to;
-	}
 	*place = to;
 }
 
-void ttm_chip_hold(struct ttm_chip **place, struct ttm_chip *to)
+/* The identified chip at the address by which alone an unused one is known, or NULL. */
+static struct ttm_chip *chip_successor(
+	struct ttm_chips *chips, const struct ttm_chip *chip)
 {
-	to->users++;
-	*place = to;
-}
+	struct ttm_chip *found;
 
-void ttm_chip_unhold(struct ttm_chip **place)
-{
-	(*place)->users--;
-	*place = NULL;
-}
-
-void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to)
-{
-	if (*place) {
-		(*place)->heirless |= (*place)->heir &&
-			(*place)->heir != to->row;
-		(*place)->heir = to->row;
-	}
-	ttm_chip_point(place, to);
-}
-
-/* Who has to be meant by it from now on, if nobody uses it; NULL: nobody. */
-static struct ttm_chip *heir_of(struct ttm_chips *chips, struct ttm_chip *chip)
-{
-	struct ttm_chip *heir = NULL;
-
-	if (chip->users)
+	if (chip->users || chip->total.identity != TTM_IDENTITY_PCI)
 		return NULL;
-	if (chip->total.identity == TTM_IDENTITY_PCI)
-		heir = chip_by_address(chips, chip->total.facts.pci_address);
-	else if (chip->total.identity == TTM_IDENTITY_LOGICAL &&
-		!chip->heirless)
-		heir = ttm_chip_of_row(chips, chip->heir);
-	return heir != chip ? heir : NULL;
+	found = chip_by_address(chips, chip->total.facts.pci_address);
+	return found != chip ? found : NULL;
 }
 
-bool ttm_chips_settle(struct ttm_chips *chips)
+void ttm_chips_settle(struct ttm_chips *chips)
 {
-	struct ttm_chip *chip, *heir;
-	bool moved = chips->past_moved;
+	struct ttm_chip *chip, *to;
 
-	chips->past_moved = false;
 	for (chip = chips->first; chip; chip = chip->next) {
-		heir = heir_of(chips, chip);
-		if (!heir)
+		to = chip_successor(chips, chip);
+		if (!to)
 			continue;
-		ttm_chip_inherit_distributions(chips, heir, chip);
-		/* By a logical id it may have been several. */
-		if (chip->total.identity == TTM_IDENTITY_PCI) {
-			ttm_chip_inherit_histories(chips, heir, chip);
-			ttm_chip_resume_peaks(heir, &chip->total);
-			heir->claimed |= chip->claimed;
-			if (heir->total.logical == TTMEM_UNKNOWN)
-				heir->total.logical = chip->total.logical;
-		}
-		moved = true;
+		ttm_chip_inherit_histories(chips, to, chip);
+		ttm_chip_resume_peaks(to, &chip->total);
+		to->claimed |= chip->claimed;
+		if (to->total.logical == TTMEM_UNKNOWN)
+			to->total.logical = chip->total.logical;
 	}
-	return moved;
 }
 
 static void chip_free(struct ttm_chip *chip)
@@ -394,7 +359,7 @@ static void unused_drop(struct ttm_chips *chips)
 		if (chip->users ||
 			(chip->claimed && unused <= UNUSED_MOST &&
 				chip->total.identity != TTM_IDENTITY_LOGICAL &&
-				!heir_of(chips, chip))) {
+				!chip_successor(chips, chip))) {
 			at = &chip->next;
 			continue;
 		}

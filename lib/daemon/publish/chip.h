@@ -37,8 +37,6 @@ struct ttm_chip {
 	bool shares_changed; /* headroom, label: to be looked up again */
 	bool claimed;        /* a process, or a predecessor, told of it */
 	uint32_t maker;      /* who told of it first: uid, or TTM_NOBODY */
-	uint64_t heir;       /* row of the one that its last share went to */
-	bool heirless; /* they went to several, or ended: it may be anybody's */
 	uint64_t history_rows[TTM_RESOLUTIONS];
 	uint64_t dram_max[TTM_RESOLUTIONS]; /* since the last point */
 	uint64_t l1_max[TTM_RESOLUTIONS];
@@ -63,9 +61,7 @@ struct ttm_chips {
 	uint32_t len;
 	struct ttm_image *image;
 	bool identities_changed; /* parts may belong to other chips now */
-	bool past_moved;         /* from one chip to another, since the cut */
 	uint64_t tick; /* seconds since the start: which points are due */
-	uint64_t unplaced_len; /* distributions in all of unplaced.h */
 	uint64_t memory_errors;
 };
 
@@ -107,19 +103,11 @@ struct ttm_chip *ttm_chip_of_row(struct ttm_chips *chips, uint64_t row);
  */
 void ttm_chip_point(struct ttm_chip **place, struct ttm_chip *to);
 
-/* The same for a share that has told more: a chip that was never one of its own. */
-void ttm_chip_move(struct ttm_chip **place, struct ttm_chip *to);
-
-/* For who has nothing to do with a chip, but wants it to stay meanwhile. */
-void ttm_chip_hold(struct ttm_chip **place, struct ttm_chip *to);
-void ttm_chip_unhold(struct ttm_chip **place);
-
 /*
- * Whoever is known better by now has the past of what it was known as before; of a
- * logical id only what no share took along, and if all of them went one way. True if
- * there was any: it has to be in the same publication as what is dropped there.
+ * Gives histories and peaks of an address that nobody uses any more to the identified
+ * chip at that address.
  */
-bool ttm_chips_settle(struct ttm_chips *chips);
+void ttm_chips_settle(struct ttm_chips *chips);
 
 /* A share said `before` (NULL: nothing) and says `now` (NULL: is gone). */
 void ttm_chip_count(struct ttm_chip *chip, const struct ttm_share_row *before,
@@ -130,9 +118,7 @@ void ttm_chips_publish(struct ttm_chips *chips);
 
 /* -- distributions and histories ----------------------------------------------- */
 
-/* Costs a few ns. Values beyond the range count as its end; NULL: made if need be. */
-bool ttm_histogram_record(struct hdr_histogram **histogram,
-	enum ttm_distribution_kind kind, uint64_t value);
+/* Adds a value in a few ns. One beyond the range counts as its end. */
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value);
 
@@ -147,7 +133,6 @@ struct ttm_values {
 	uint32_t len;
 	uint32_t at[TTM_VALUES_MAX]; /* 2 x figure + kind << 16 | index */
 	uint32_t times[TTM_VALUES_MAX];
-	uint64_t values[TTM_VALUES_MAX];    /* the first of them */
 	uint16_t found[2 * TTM_VALUES_MAX]; /* hash table: 1 + number, or 0 */
 	struct {
 		int64_t len;
@@ -165,15 +150,12 @@ void ttm_values_clear(struct ttm_values *values);
 void ttm_chip_record_values(
 	struct ttm_chip *chip, const struct ttm_values *values);
 
-/* Those of `from` are those of `to`, and no longer its own. */
-void ttm_chip_inherit_distributions(
-	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from);
-/* The same for histories, where `to` has none. */
+/* Moves the histories of `from` to `to`, where `to` has none. */
 void ttm_chip_inherit_histories(
 	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from);
 
-/* The distributions that changed into the image. */
-void ttm_chips_cut(struct ttm_chips *chips);
+/* Sets the rows of the distributions that changed. */
+void ttm_chips_describe(struct ttm_chips *chips);
 
 /*
  * What the share says happened before anybody looked, or (sign all ones) is told of
@@ -185,12 +167,10 @@ void ttm_chip_rates_skip(struct ttm_chip *chip,
 /* A second has passed: rates, and the points that are due. */
 void ttm_chips_tick(struct ttm_chips *chips, uint64_t now_ns);
 
-/* What a predecessor published: sampled peaks, histories, distributions. */
+/* Take over what a predecessor published: sampled peaks, histories. */
 void ttm_chip_resume_peaks(
 	struct ttm_chip *chip, const struct ttm_device_row *row);
 void ttm_chip_resume_history(struct ttm_chips *chips, struct ttm_chip *chip,
 	unsigned resolution, const struct ttm_history_row *row, size_t size);
-void ttm_chip_resume_distribution(struct ttm_chips *chips,
-	struct ttm_chip *chip, const struct ttm_distribution_row *row);
 
 #endif

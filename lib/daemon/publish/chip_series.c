@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
 /* What a chip's past was: distributions from records, histories from samples. */
-#include <assert.h>
 #include <hdr/hdr_histogram.h>
 #include <string.h>
 
@@ -10,18 +9,8 @@
 /* -- distributions ----------------------------------------------------------- */
 
 #define DIGITS 2
-#define BYTES_BITS 46
-#define LIFETIME_BITS 50 /* ns: thirteen days */
-#define BYTES_HIGHEST ((int64_t)1 << BYTES_BITS)
-#define LIFETIME_HIGHEST ((int64_t)1 << LIFETIME_BITS)
-
-/*
- * Two digits take 256 counts for the first 8 bits and 128 for each bit more. All
- * have to fit in a row: what does not cannot be gone on with after a restart.
- */
-#define COUNTS(bits) (((bits)-5) * 128)
-static_assert(COUNTS(BYTES_BITS) <= TTM_DISTRIBUTION_COUNTS, "bytes");
-static_assert(COUNTS(LIFETIME_BITS) <= TTM_DISTRIBUTION_COUNTS, "lifetime");
+#define BYTES_HIGHEST ((int64_t)1 << 46)
+#define LIFETIME_HIGHEST ((int64_t)1 << 50) /* ns: thirteen days */
 
 static int64_t highest_of(enum ttm_distribution_kind kind)
 {
@@ -36,24 +25,17 @@ static bool histogram_make(
 		hdr_init(1, highest_of(kind), DIGITS, histogram) == 0;
 }
 
-bool ttm_histogram_record(struct hdr_histogram **histogram,
-	enum ttm_distribution_kind kind, uint64_t value)
-{
-	uint64_t highest = (uint64_t)highest_of(kind);
-
-	return histogram_make(histogram, kind) &&
-		hdr_record_value(*histogram,
-			(int64_t)(value < highest ? value : highest));
-}
-
 void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 	enum ttm_distribution_kind kind, uint64_t value)
 {
 	struct ttm_distribution
 		*distribution = &chip->distributions[figure][kind];
+	int64_t highest = highest_of(kind);
 
-	if (ttm_histogram_record(&distribution->histogram, kind, value))
-		distribution->changed = true;
+	if (!histogram_make(&distribution->histogram, kind))
+		return;
+	distribution->changed |= hdr_record_value(distribution->histogram,
+		value < (uint64_t)highest ? (int64_t)value : highest);
 }
 
 /*
@@ -100,8 +82,7 @@ bool ttm_values_add(struct ttm_values *values, unsigned figure,
 	entry = entry_of(values, of << 16 | index_of((uint64_t)known));
 	if (entry == TTM_VALUES_MAX)
 		return false;
-	if (!values->times[entry]++)
-		values->values[entry] = value;
+	values->times[entry]++;
 	if (known && (!values->kinds[of].min || known < values->kinds[of].min))
 		values->kinds[of].min = known;
 	if (known > values->kinds[of].max)
@@ -164,7 +145,7 @@ static uint64_t unsigned_of(int64_t value)
 /*
  * Mean and percentiles as hdr_mean() and hdr_value_at_percentiles() give them, which
  * go through all counts one by one by function calls, each for itself. There may be
- * hundreds of distributions in a cut.
+ * hundreds of distributions.
  */
 static void counts_describe(
 	const struct hdr_histogram *histogram, struct ttm_distribution_row *row)
@@ -208,7 +189,6 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	struct ttm_distribution
 		*distribution = &chip->distributions[figure][kind];
 	struct hdr_histogram *histogram = distribution->histogram;
-	const size_t head = offsetof(struct ttm_distribution_row, counts);
 	struct ttm_distribution_row row;
 
 	if (!distribution->row)
@@ -218,7 +198,7 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 		chips->memory_errors++;
 		return;
 	}
-	memset(&row, 0, head);
+	memset(&row, 0, sizeof(row));
 	row.device = chip->row;
 	row.figure = figure;
 	row.kind = kind;
@@ -226,72 +206,12 @@ static void distribution_publish(struct ttm_chips *chips, struct ttm_chip *chip,
 	row.min = unsigned_of(hdr_min(histogram));
 	row.max = unsigned_of(hdr_max(histogram));
 	counts_describe(histogram, &row);
-	row.highest = unsigned_of(histogram->highest_trackable_value);
-	row.digits = DIGITS;
-	row.counts_len = (uint64_t)histogram->counts_len;
-	ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
-		distribution->row, 0, &row, head);
-	/* Else nobody can go on with them. */
-	if (row.counts_len <= TTM_DISTRIBUTION_COUNTS)
-		ttm_image_set_part(chips->image, TTM_TABLE_DISTRIBUTIONS,
-			distribution->row, head, histogram->counts,
-			row.counts_len * sizeof(row.counts[0]));
+	ttm_image_set(
+		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row, &row);
 	distribution->changed = false;
 }
 
-static void distribution_drop(
-	struct ttm_chips *chips, struct ttm_distribution *distribution)
-{
-	ttm_image_remove(
-		chips->image, TTM_TABLE_DISTRIBUTIONS, distribution->row);
-	*distribution = (struct ttm_distribution){ NULL, 0, false };
-}
-
-static void distribution_inherit(struct ttm_chips *chips,
-	struct ttm_distribution *to, struct ttm_distribution *from)
-{
-	if (!from->histogram)
-		return;
-	if (to->histogram) {
-		hdr_add(to->histogram, from->histogram);
-		hdr_close(from->histogram);
-	} else {
-		to->histogram = from->histogram;
-	}
-	to->changed = true;
-	distribution_drop(chips, from);
-}
-
-void ttm_chip_inherit_distributions(
-	struct ttm_chips *chips, struct ttm_chip *to, struct ttm_chip *from)
-{
-	unsigned figure, kind;
-
-	for (figure = 0; figure < TTMEM_FIGURES; figure++)
-		for (kind = 0; kind < 2; kind++)
-			distribution_inherit(chips,
-				&to->distributions[figure][kind],
-				&from->distributions[figure][kind]);
-}
-
-static void distribution_cut(struct ttm_chips *chips, struct ttm_chip *chip,
-	unsigned figure, unsigned kind)
-{
-	struct ttm_distribution
-		*distribution = &chip->distributions[figure][kind];
-
-	if (!distribution->changed)
-		return;
-	if (distribution->histogram->total_count) {
-		distribution_publish(chips, chip, figure, kind);
-		return;
-	}
-	/* Whoever did it took it along. */
-	hdr_close(distribution->histogram);
-	distribution_drop(chips, distribution);
-}
-
-void ttm_chips_cut(struct ttm_chips *chips)
+void ttm_chips_describe(struct ttm_chips *chips)
 {
 	struct ttm_chip *chip;
 	unsigned figure, kind;
@@ -299,34 +219,9 @@ void ttm_chips_cut(struct ttm_chips *chips)
 	for (chip = chips->first; chip; chip = chip->next)
 		for (figure = 0; figure < TTMEM_FIGURES; figure++)
 			for (kind = 0; kind < 2; kind++)
-				distribution_cut(chips, chip, figure, kind);
-}
-
-void ttm_chip_resume_distribution(struct ttm_chips *chips,
-	struct ttm_chip *chip, const struct ttm_distribution_row *row)
-{
-	struct ttm_distribution *distribution;
-	struct hdr_histogram *histogram;
-	uint64_t i;
-
-	if (row->figure >= TTMEM_FIGURES || row->kind > 1 ||
-		row->digits != DIGITS ||
-		row->counts_len > TTM_DISTRIBUTION_COUNTS)
-		return;
-	distribution = &chip->distributions[row->figure][row->kind];
-	if (!histogram_make(&distribution->histogram,
-		    (enum ttm_distribution_kind)row->kind)) {
-		chips->memory_errors++;
-		return;
-	}
-	histogram = distribution->histogram;
-	if ((uint64_t)histogram->counts_len != row->counts_len)
-		return;
-	/* Two that were different ones may be known as one by now. */
-	for (i = 0; i < row->counts_len; i++)
-		histogram->counts[i] += (int64_t)row->counts[i];
-	hdr_reset_internal_counters(histogram);
-	distribution->changed = true;
+				if (chip->distributions[figure][kind].changed)
+					distribution_publish(
+						chips, chip, figure, kind);
 }
 
 /* -- histories --------------------------------------------------------------- */

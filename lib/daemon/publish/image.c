@@ -35,7 +35,6 @@ static const struct {
 	[TTM_TABLE_HISTORY_10S] = { HISTORY_STRIDE(TTM_HISTORY_10S), 4 },
 	[TTM_TABLE_HISTORY_1M] = { HISTORY_STRIDE(TTM_HISTORY_1M), 4 },
 	[TTM_TABLE_DISTRIBUTIONS] = { sizeof(struct ttm_distribution_row), 16 },
-	[TTM_TABLE_POSITIONS] = { sizeof(struct ttm_position_row), 128 },
 	[TTM_TABLE_TELEMETRY] = { sizeof(struct ttm_telemetry_row), 4 },
 	[TTM_TABLE_HOLDERS] = { sizeof(struct ttm_holder_row), 8 },
 };
@@ -289,19 +288,6 @@ uint64_t ttm_image_beyond(const struct ttm_image *image,
 	for (i = 0; i < TTM_TABLES_MAX; i++)
 		beyond += rows_beyond(image, &within[i]);
 	return beyond;
-}
-
-bool ttm_image_cut_fits(const struct ttm_image *image,
-	const struct ttm_table within[TTM_TABLES_MAX])
-{
-	unsigned i;
-
-	for (i = 0; i < TTM_TABLES_MAX; i++)
-		if ((within[i].id == TTM_TABLE_DEVICES ||
-			    ttm_image_is_cut(within[i].id)) &&
-			rows_beyond(image, &within[i]))
-			return false;
-	return true;
 }
 
 uint64_t ttm_image_first(const struct ttm_image *image, enum ttm_table_id id)

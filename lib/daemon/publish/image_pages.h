@@ -34,19 +34,6 @@ void ttm_image_tables_within(const struct ttm_image *image,
 uint64_t ttm_image_beyond(const struct ttm_image *image,
 	const struct ttm_table within[TTM_TABLES_MAX]);
 
-/* A table of which only all rows together mean anything. */
-static inline bool ttm_image_is_cut(uint32_t table)
-{
-	return table == TTM_TABLE_POSITIONS || table == TTM_TABLE_DISTRIBUTIONS;
-}
-
-/*
- * Whether all positions and distributions have one, and the devices that those are of:
- * what a successor goes on from.
- */
-bool ttm_image_cut_fits(const struct ttm_image *image,
-	const struct ttm_table within[TTM_TABLES_MAX]);
-
 /* The reference of row 0 of a table, 0: unused. */
 uint64_t ttm_image_first(
 	const struct ttm_image *image, enum ttm_table_id table);

@@ -8,7 +8,6 @@
 
 #include "daemon/follow/drain.h"
 #include "daemon/publish/output_texts.h"
-#include "daemon/publish/unplaced.h"
 #include "shm/atomics.h"
 #include "shm/clock.h"
 
@@ -265,10 +264,7 @@ static void part_move(
 		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
 			&part->published);
 	}
-	if (part->chip)
-		ttm_unplaced_move(
-			&part->unplaced, &output->chips, part->chip, chip);
-	ttm_chip_move(&part->chip, chip);
+	ttm_chip_point(&part->chip, chip);
 	output->changed = true;
 }
 
@@ -493,39 +489,10 @@ void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
 		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
 		part->row = 0;
 		ttm_chip_point(&part->chip, NULL);
-		ttm_unplaced_free(&part->unplaced);
-	}
-	for (i = 0; i < process->positions_len; i++) {
-		ttm_image_remove(output->image, TTM_TABLE_POSITIONS,
-			process->positions[i].row);
-		process->positions[i].row = 0;
 	}
 	ttm_image_remove(output->image, TTM_TABLE_PROCESSES, process->row);
 	process->row = 0;
 	output->changed = true;
-}
-
-void ttm_output_positions(
-	struct ttm_output *output, struct ttm_process *process)
-{
-	struct ttm_position_row row;
-	uint32_t i;
-
-	memset(&row, 0, sizeof(row));
-	memcpy(row.uuid, process->attached->header.uuid, sizeof(row.uuid));
-	row.uid = process->attached->directory->uid;
-	for (i = 0; i < process->positions_len; i++) {
-		struct ttm_position *position = &process->positions[i];
-
-		if (!position->row)
-			position->row = ttm_image_add(
-				output->image, TTM_TABLE_POSITIONS);
-		row.lane = i;
-		row.position = position->next;
-		row.missed = position->missed;
-		ttm_image_set(output->image, TTM_TABLE_POSITIONS, position->row,
-			&row);
-	}
 }
 
 /* -- chips and directories ------------------------------------------------------ */

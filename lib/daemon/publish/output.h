@@ -48,8 +48,4 @@ void ttm_output_chips(struct ttm_output *output);
 /* Removes every row of the process; its sums are taken back. */
 void ttm_output_forget(struct ttm_output *output, struct ttm_process *process);
 
-/* How far lanes were read, for the cut. */
-void ttm_output_positions(
-	struct ttm_output *output, struct ttm_process *process);
-
 #endif

@@ -81,32 +81,9 @@ static void rows_publish(struct ttm_publish_file *file,
 		file->rows_len = len;
 }
 
-/*
- * Some positions without their distributions, or the other way round, would make a
- * successor count records twice, or not at all.
- */
-static bool cut_is_left(
-	const struct ttm_publish_file *file, const struct ttm_image *image)
-{
-	return file->layout != ttm_image_layout(image) &&
-		!ttm_image_cut_fits(image, file->tables);
-}
-
-static void head_leave_cut(
-	const struct ttm_publish_file *file, struct ttm_copy *head)
-{
-	unsigned i;
-
-	head->cut_ns = file->cut_ns;
-	for (i = 0; i < TTM_TABLES_MAX; i++)
-		if (ttm_image_is_cut(head->tables[i].id))
-			head->tables[i].len = file->shown[i].len;
-}
-
 /* What the copy says about itself, but for its seq. */
 static struct ttm_copy head_make(const struct ttm_publisher *publisher,
-	const struct ttm_publish_file *file, const struct ttm_image *image,
-	uint64_t cut_ns)
+	const struct ttm_publish_file *file, const struct ttm_image *image)
 {
 	uint64_t objects_len = objects_shown(file, &publisher->objects);
 	struct ttm_copy head = {
@@ -120,15 +97,12 @@ static struct ttm_copy head_make(const struct ttm_publisher *publisher,
 			publisher->objects.used,
 		.monotonic_ns = ttm_clock_ns(CLOCK_MONOTONIC),
 		.realtime_ns = ttm_clock_ns(CLOCK_REALTIME),
-		.cut_ns = cut_ns,
 	};
 
 	if (file->layout == ttm_image_layout(image))
 		ttm_image_tables(image, head.tables);
 	else
 		ttm_image_tables_within(image, file->tables, head.tables);
-	if (cut_is_left(file, image))
-		head_leave_cut(file, &head);
 	return head;
 }
 
@@ -153,26 +127,17 @@ static void table_write(
 		table->len * table->stride / sizeof(uint64_t));
 }
 
-/*
- * All rows that have a place in a copy whose tables are other ones by now. A cut that is
- * left as it was comes from the other copy: only we write that.
- */
-static void tables_write(const struct ttm_publish_file *file, unsigned target,
-	const struct ttm_image *image,
+/* All rows that have a place in a copy whose tables are other ones by now. */
+static void tables_write(struct ttm_copy *copy, const struct ttm_image *image,
 	const struct ttm_table tables[TTM_TABLES_MAX])
 {
-	const char *other = (const char *)file->copies[!target];
-	bool left = cut_is_left(file, image);
 	unsigned i;
 
 	for (i = 0; i < TTM_TABLES_MAX; i++)
 		if (tables[i].len)
-			table_write(file->copies[target], &tables[i],
-				left && ttm_image_is_cut(tables[i].id) ?
-					other + tables[i].off :
-					ttm_image_at(image,
-						(enum ttm_table_id)tables[i].id,
-						0));
+			table_write(copy, &tables[i],
+				ttm_image_at(image,
+					(enum ttm_table_id)tables[i].id, 0));
 }
 
 static void copy_write(struct ttm_publish_file *file, unsigned target,
@@ -193,7 +158,7 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 	if (file->layout == ttm_image_layout(image))
 		pages_write(copy, target, image);
 	else
-		tables_write(file, target, image, head->tables);
+		tables_write(copy, image, head->tables);
 	file->copy_seq[target]++;
 	/* pairs(publish-copy): release, with ttm_view_read: it is whole */
 	ttm_store_release(&copy->seq, file->copy_seq[target]);
@@ -202,17 +167,15 @@ static void copy_write(struct ttm_publish_file *file, unsigned target,
 
 /* One publication into a file. Cannot fail. */
 static void publication_write(struct ttm_publisher *publisher,
-	struct ttm_publish_file *file, struct ttm_image *image, uint64_t cut_ns)
+	struct ttm_publish_file *file, struct ttm_image *image)
 {
 	struct ttm_aggregate_live *live = &file->header->live;
 	struct ttm_copy head;
 
 	if (ttm_publish_objects_changed(&publisher->objects))
 		rows_publish(file, &publisher->objects);
-	head = head_make(publisher, file, image, cut_ns);
+	head = head_make(publisher, file, image);
 	copy_write(file, !file->active, image, &head);
-	memcpy(file->shown, head.tables, sizeof(file->shown));
-	file->cut_ns = head.cut_ns;
 	file->active = !file->active;
 	/* pairs(publish-active): release, with ttm_view_read: the copy is whole */
 	ttm_store_release(&live->active, file->active);
@@ -264,8 +227,8 @@ static bool predecessor_remove(const struct ttm_publisher *publisher)
 			0) == 0;
 }
 
-static int file_replace(struct ttm_publisher *publisher,
-	struct ttm_image *image, uint64_t cut_ns)
+static int file_replace(
+	struct ttm_publisher *publisher, struct ttm_image *image)
 {
 	struct ttm_publish_file file, *old = &publisher->file;
 	struct ttm_publish_objects *objects = &publisher->objects;
@@ -287,7 +250,7 @@ static int file_replace(struct ttm_publisher *publisher,
 	ttm_image_tables(image, file.tables);
 	rows_take_over(&file, old, ttm_publish_objects_len(objects));
 	ttm_image_forget(image);
-	publication_write(publisher, &file, image, cut_ns);
+	publication_write(publisher, &file, image);
 	r = ttm_publish_file_show(&publisher->config, &file);
 	if (r < 0) {
 		ttm_publish_file_close(&publisher->config, &file);
@@ -326,8 +289,8 @@ bool ttm_publish_lacks_room(int error)
  * There is no room for the file that it would take: whoever reads the one that there
  * is gets what it can hold, and is told how much is left out.
  */
-static void publish_part(struct ttm_publisher *publisher,
-	struct ttm_image *image, uint64_t cut_ns)
+static void publish_part(
+	struct ttm_publisher *publisher, struct ttm_image *image)
 {
 	struct ttm_publish_file *file = &publisher->file;
 	struct ttm_publish_objects *objects = &publisher->objects;
@@ -343,7 +306,7 @@ static void publish_part(struct ttm_publisher *publisher,
 		ttm_image_first(image, TTM_TABLE_HEALTH),
 		offsetof(struct ttm_health_row, rows_unlisted), unlisted,
 		sizeof(unlisted));
-	publication_write(publisher, file, image, cut_ns);
+	publication_write(publisher, file, image);
 	publisher->publication++;
 	ttm_publish_objects_settle(objects, file->objects_capacity);
 }
@@ -359,18 +322,17 @@ static bool file_fits(
 		file_has_name(publisher);
 }
 
-int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
-	uint64_t cut_ns)
+int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image)
 {
 	int r = 0;
 
 	if (file_fits(publisher, image))
-		publication_write(publisher, &publisher->file, image, cut_ns);
+		publication_write(publisher, &publisher->file, image);
 	else
-		r = file_replace(publisher, image, cut_ns);
+		r = file_replace(publisher, image);
 	publisher->behind = r < 0;
 	if (ttm_publish_lacks_room(r))
-		publish_part(publisher, image, cut_ns);
+		publish_part(publisher, image);
 	if (r < 0)
 		return r;
 	publisher->publication++;
@@ -382,11 +344,6 @@ int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
 bool ttm_publisher_has_file(const struct ttm_publisher *publisher)
 {
 	return publisher->file.header != NULL;
-}
-
-uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher)
-{
-	return publisher->file.cut_ns;
 }
 
 void ttm_publisher_heartbeat(struct ttm_publisher *publisher)

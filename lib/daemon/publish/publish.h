@@ -49,17 +49,14 @@ uint64_t ttm_objects_used(const struct ttm_publisher *publisher);
 void ttm_objects_expect(struct ttm_publisher *publisher, uint64_t more);
 
 /*
- * Publishes the image and the queued object rows as one cut: the first time, and
- * whenever something has outgrown the file, as a new file under the old name. When
- * there is no room on the filesystem, what fits into the old file is published there,
+ * Publishes the image and the queued object rows as one consistent state: the first
+ * time, and whenever something has outgrown the file, as a new file under the old
+ * name. When there is no room on the filesystem, what fits into the old file is published there,
  * its health row says how much is left out, what is left out stays queued, and the
- * next call tries again; -ENOSPC is returned nevertheless. Positions and distributions
- * are not published in part: where they do not fit, those of the last cut stay. cut_ns
- * goes into the copy together with them. Returns 0 or a negative errno (-ENOSPC, -EFBIG,
- * -EISDIR: a directory has the name, -ENOMEM, ...).
+ * next call tries again; -ENOSPC is returned nevertheless. Returns 0 or a negative errno
+ * (-ENOSPC, -EFBIG, -EISDIR: a directory has the name, -ENOMEM, ...).
  */
-int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image,
-	uint64_t cut_ns);
+int ttm_publish(struct ttm_publisher *publisher, struct ttm_image *image);
 
 /*
  * Whether ttm_publish() returned that error for lack of space, memory or descriptors:
@@ -69,9 +66,6 @@ bool ttm_publish_lacks_room(int error);
 
 /* Whether there is a file that readers see. */
 bool ttm_publisher_has_file(const struct ttm_publisher *publisher);
-
-/* cut_ns of the positions and distributions that readers see, 0: none. */
-uint64_t ttm_publisher_cut_ns(const struct ttm_publisher *publisher);
 
 /*
  * Nothing changed: only says that the publisher lives. Does nothing before the first

@@ -29,8 +29,6 @@ struct ttm_publish_file {
 	uint64_t objects_seq;
 	uint64_t rows_len; /* rows from here on have never been written */
 	unsigned active;
-	struct ttm_table shown[TTM_TABLES_MAX]; /* of the active copy */
-	uint64_t cut_ns;                        /* the same */
 };
 
 /*
