@@ -18,10 +18,11 @@ static struct ttm_chip *chip_of(
 {
 	if (entry >= process->parts_len)
 		return NULL;
-	if (!process->parts[entry]->chip && ttm_drain_devices(process) == 0)
+	if (!process->parts[entry]->usage.chip &&
+		ttm_drain_devices(process) == 0)
 		ttm_output_tell(
 			&engine->output, process, process->parts[entry]);
-	return process->parts[entry]->chip;
+	return process->parts[entry]->usage.chip;
 }
 
 /* What a record tells a distribution. */
@@ -111,8 +112,8 @@ static uint64_t total_of(
 	}
 	/* What others have is as it was published last. */
 	for (; figure <= last; figure++)
-		total += part->chip->total.figures[figure].live_bytes -
-			part->published.figures[figure].live_bytes +
+		total += part->usage.chip->total.figures[figure].live_bytes -
+			part->usage.published.figures[figure].live_bytes +
 			share->live[figure].bytes;
 	return total;
 }

@@ -98,9 +98,9 @@ static void test_one_chip_at_two_addresses_is_one_chip(void)
 	look();
 	attached->process->changed = true;
 	look();
-	chip = attached->process->parts[0]->chip;
+	chip = attached->process->parts[0]->usage.chip;
 	TEST_ASSERT_NOT_NULL(chip);
-	TEST_ASSERT_EQUAL_PTR(chip, attached->process->parts[1]->chip);
+	TEST_ASSERT_EQUAL_PTR(chip, attached->process->parts[1]->usage.chip);
 	TEST_ASSERT_TRUE(
 		chip->total.figures[TTMEM_FIGURE_DRAM].live_bytes >= 200);
 }
@@ -158,8 +158,8 @@ static void test_a_device_is_shown_once_it_is_told(void)
 
 	look_at_all(attached);
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
-	TEST_ASSERT_EQUAL_UINT64(
-		17, attached->process->parts[0]->chip->total.facts.chip_id);
+	TEST_ASSERT_EQUAL_UINT64(17,
+		attached->process->parts[0]->usage.chip->total.facts.chip_id);
 }
 
 /* What is told of a record goes to the device, not to one that nobody knows. */
@@ -242,7 +242,7 @@ static void test_an_object_is_no_orphan_because_its_device_was_closed(void)
 	attached->process->due_ns = 0;
 	look();
 	share = ttm_image_row(engine->output.image, TTM_TABLE_SHARES,
-		attached->process->parts[0]->row);
+		attached->process->parts[0]->usage.row);
 	TEST_ASSERT_NOT_NULL(share);
 	TEST_ASSERT_EQUAL_UINT64(
 		0, share->figures[TTMEM_FIGURE_DRAM].orphaned_objects);
@@ -264,9 +264,9 @@ static void test_a_device_stays_told_where_its_process_died_telling(void)
 		pwrite(attached->fd, &odd, sizeof(odd), (off_t)seq_off));
 	attached->fate = TTM_FATE_DEAD;
 	look();
-	TEST_ASSERT_NOT_NULL(attached->process->parts[0]->chip);
+	TEST_ASSERT_NOT_NULL(attached->process->parts[0]->usage.chip);
 	TEST_ASSERT_EQUAL_UINT64(TTM_IDENTITY_CHIP,
-		attached->process->parts[0]->chip->total.identity);
+		attached->process->parts[0]->usage.chip->total.identity);
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
 }
 
@@ -295,7 +295,7 @@ static void test_nothing_is_shown_that_misses_what_was_missed(void)
 	look();
 	TEST_ASSERT_TRUE(attached->process->missed > 0);
 	share = ttm_image_row(engine->output.image, TTM_TABLE_SHARES,
-		attached->process->parts[0]->row);
+		attached->process->parts[0]->usage.row);
 	TEST_ASSERT_NOT_NULL(share);
 	TEST_ASSERT_EQUAL_UINT64(
 		0, share->figures[TTMEM_FIGURE_DRAM].live_objects);
@@ -323,10 +323,10 @@ static void tells_more(uint64_t pci_first)
 	TEST_ASSERT_EQUAL_UINT64(0, distribution_total(TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(2,
 		attached->process->parts[0]
-			->chip->total.figures[TTMEM_FIGURE_DRAM]
+			->usage.chip->total.figures[TTMEM_FIGURE_DRAM]
 			.live_objects);
-	TEST_ASSERT_EQUAL_UINT64(
-		17, attached->process->parts[0]->chip->total.facts.chip_id);
+	TEST_ASSERT_EQUAL_UINT64(17,
+		attached->process->parts[0]->usage.chip->total.facts.chip_id);
 }
 
 static void test_what_a_logical_id_did_is_the_chips(void)

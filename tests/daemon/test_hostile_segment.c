@@ -115,9 +115,10 @@ static void others_are_unharmed(const struct ttm_device_row *totals)
 	for (i = 0; i < good.process->parts_len; i++) {
 		const struct ttm_part *part = good.process->parts[i];
 		const struct ttm_share_row *row = ttm_image_row(
-			output.image, TTM_TABLE_SHARES, part->row);
+			output.image, TTM_TABLE_SHARES, part->usage.row);
 
-		TEST_ASSERT_EQUAL_MEMORY(&part->published, row, sizeof(*row));
+		TEST_ASSERT_EQUAL_MEMORY(
+			&part->usage.published, row, sizeof(*row));
 	}
 	for (i = 0, chip = output.chips.first; i < 2; i++, chip = chip->next) {
 		total = &chip->total;

@@ -490,13 +490,13 @@ static void test_rows_are_of_the_process_and_its_members(void)
 		attached->process->row);
 	TEST_ASSERT_EQUAL_UINT64(1, process->closes);
 	TEST_ASSERT_EQUAL_UINT64(1, process->objects);
-	share = &attached->process->parts[0]->published;
+	share = &attached->process->parts[0]->usage.published;
 	TEST_ASSERT_EQUAL_UINT64(1, share->epoch);
 	TEST_ASSERT_EQUAL_UINT64(
 		100, share->figures[TTMEM_FIGURE_DRAM].orphaned_bytes);
 	TEST_ASSERT_EQUAL_UINT64(
 		0, share->figures[TTMEM_FIGURE_DRAM].requested_bytes);
-	share = &attached->process->parts[1]->published;
+	share = &attached->process->parts[1]->usage.published;
 	TEST_ASSERT_EQUAL_UINT64(0, share->epoch);
 	TEST_ASSERT_EQUAL_UINT64(
 		60, share->figures[TTMEM_FIGURE_DRAM].requested_bytes);

@@ -96,10 +96,10 @@ static void test_sizes_stay_with_the_logical_id(void)
 	look();
 	sizes_are(0, 0, 0);
 	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_DEVICES));
-	total = &sharers[0]->process->parts[0]->chip->total;
+	total = &sharers[0]->process->parts[0]->usage.chip->total;
 	TEST_ASSERT_EQUAL_UINT64(
 		1, total->figures[TTMEM_FIGURE_DRAM].alloc_objects);
-	total = &sharers[1]->process->parts[0]->chip->total;
+	total = &sharers[1]->process->parts[0]->usage.chip->total;
 	TEST_ASSERT_EQUAL_UINT64(
 		3, total->figures[TTMEM_FIGURE_DRAM].alloc_objects);
 }
@@ -136,13 +136,13 @@ static void test_rates_and_history_of_all_are_nobodys(void)
 	ttm_chips_tick(&engine->output.chips, 1);
 	look();
 	ttm_chips_tick(&engine->output.chips, 2);
-	chip = sharers[0]->process->parts[0]->chip;
+	chip = sharers[0]->process->parts[0]->usage.chip;
 	TEST_ASSERT_EQUAL_UINT64(0, chip->total.events_per_s);
 	TEST_ASSERT_EQUAL_UINT64(0, chip->total.alloc_bytes_per_s);
 	chip_tell(sharers[1], 18);
 	look();
 	ttm_chips_tick(&engine->output.chips, 3);
-	chip = sharers[1]->process->parts[0]->chip;
+	chip = sharers[1]->process->parts[0]->usage.chip;
 	TEST_ASSERT_EQUAL_UINT64(0, chip->total.events_per_s);
 	TEST_ASSERT_EQUAL_UINT64(0, chip->total.alloc_bytes_per_s);
 	TEST_ASSERT_EQUAL_UINT64(2, rows_shown(TTM_TABLE_HISTORY_1S));

@@ -26,7 +26,7 @@ void segment_check_good(void)
 			process->source.reason);
 	for (i = 0; i < process->parts_len; i++) {
 		row = ttm_image_row(host.engine->output.image, TTM_TABLE_SHARES,
-			process->parts[i]->row);
+			process->parts[i]->usage.row);
 		if (!row)
 			fuzz_fail("a share of the good process is gone");
 		memcpy(&share, row, sizeof(share));
@@ -192,7 +192,7 @@ void segment_good_keep(void)
 	for (i = 0; i < process->parts_len; i++)
 		memcpy(&good_shares[i],
 			ttm_image_row(host.engine->output.image,
-				TTM_TABLE_SHARES, process->parts[i]->row),
+				TTM_TABLE_SHARES, process->parts[i]->usage.row),
 			sizeof(good_shares[i]));
 	memcpy(&good_row,
 		ttm_image_row(host.engine->output.image, TTM_TABLE_PROCESSES,

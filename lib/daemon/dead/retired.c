@@ -28,7 +28,7 @@ struct ttm_retired {
 /* -- entries ------------------------------------------------------------------- */
 
 /*
- * A process has what ttm_retirement_entry() can write of one. The base has a share for
+ * A process has what ttm_retiree_entry() can write of one. The base has a share for
  * each chip that dropped ones were on: the size of the file is their only limit.
  */
 static bool lens_are_sane(const struct ttm_retired_head *head)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event -> lane -> drain -> apply -> [publish] -> read -> render */
-/* One retired process: its entry of the file as rows for readers. */
+/* One retired process: as an entry of the file, and as rows for readers. */
 #ifndef TTM_DAEMON_RETIREE_H
 #define TTM_DAEMON_RETIREE_H
 
@@ -8,13 +8,12 @@
 #include <stdint.h>
 
 #include "daemon/dead/retired.h"
+#include "daemon/follow/process.h"
 #include "daemon/publish/output.h"
 
 struct ttm_retiree_share {
-	uint64_t row;
-	struct ttm_chip *chip;
+	struct ttm_usage usage;
 	struct ttm_device_facts facts;
-	struct ttm_share_row published;
 };
 
 struct ttm_refs {
@@ -38,6 +37,13 @@ struct ttm_retiree {
 	ttm_object_ref *listed;
 	uint64_t listed_len;
 };
+
+/*
+ * Makes the entry of a process after its last round and ttm_output_process(). Its live
+ * objects are survivors, orphaned in the entry. Returns 0 or -ENOMEM.
+ */
+int ttm_retiree_entry(struct ttm_output *output, struct ttm_process *process,
+	uint64_t now_ns, struct ttm_retired_entry *ret_entry);
 
 /*
  * Makes the rows. Returns 0 or -ENOMEM; then there are none. *ret_retiree is the

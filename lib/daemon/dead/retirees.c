@@ -8,7 +8,7 @@
 
 #include "daemon/dead/retired.h"
 #include "daemon/dead/retiree.h"
-#include "daemon/dead/retirement.h"
+#include "daemon/publish/usage.h"
 
 /* Above the first number, dropped down to the second. */
 #define CLEAN_MOST 2048u
@@ -109,7 +109,7 @@ static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
 	uint32_t i;
 
 	for (i = 0; i < retirees->base_len; i++)
-		if (base[i].chip == chip &&
+		if (base[i].usage.chip == chip &&
 			identity_told(&base[i].facts) ==
 				identity_told(&like->facts))
 			return &base[i];
@@ -119,25 +119,26 @@ static struct ttm_retiree_share *base_of(struct ttm_retirees *retirees,
 	retirees->base = base;
 	base += retirees->base_len++;
 	memset(base, 0, sizeof(*base));
-	ttm_chip_point(&base->chip, chip);
+	ttm_chip_point(&base->usage.chip, chip);
 	base->facts = like->facts;
-	base->published.logical = like->published.logical;
-	base->published.cb_footprint_exact = 1;
-	base->published.headroom = TTM_HEADROOM_UNKNOWN;
+	base->usage.published.logical = like->usage.published.logical;
+	base->usage.published.cb_footprint_exact = 1;
+	base->usage.published.headroom = TTM_HEADROOM_UNKNOWN;
 	return base;
 }
 
 static int base_add(struct ttm_retirees *retirees,
 	const struct ttm_retiree_share *share, uint64_t sign)
 {
-	struct ttm_retiree_share *base = base_of(retirees, share->chip, share);
+	struct ttm_retiree_share *base = base_of(
+		retirees, share->usage.chip, share);
 	struct ttm_share_row before;
 
 	if (!base)
 		return -ENOMEM;
-	before = base->published;
-	flows_add(&base->published, &share->published, sign);
-	ttm_chip_count(base->chip, &before, &base->published);
+	before = base->usage.published;
+	flows_add(&base->usage.published, &share->usage.published, sign);
+	ttm_chip_count(base->usage.chip, &before, &base->usage.published);
 	return 0;
 }
 
@@ -153,12 +154,12 @@ static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
 		struct ttm_retiree_share share = { 0 };
 
 		share.facts = entry->shares[i].facts;
-		share.published = entry->shares[i].row;
-		flows_keep(&share.published);
-		share.chip = ttm_chip_get(&output->chips,
+		share.usage.published = entry->shares[i].row;
+		flows_keep(&share.usage.published);
+		share.usage.chip = ttm_chip_get(&output->chips,
 			retirees->directory->uid, &share.facts,
-			share.published.logical);
-		if (!share.chip || base_add(retirees, &share, 1) < 0)
+			share.usage.published.logical);
+		if (!share.usage.chip || base_add(retirees, &share, 1) < 0)
 			retirees->error = -ENOMEM;
 	}
 }
@@ -170,7 +171,7 @@ static void base_load(struct ttm_retirees *retirees, struct ttm_output *output,
 static void base_facts(const struct ttm_retiree_share *base,
 	struct ttm_device_facts *ret_facts)
 {
-	const struct ttm_device_row *total = &base->chip->total;
+	const struct ttm_device_row *total = &base->usage.chip->total;
 
 	*ret_facts = base->facts;
 	if (identity_told(&base->facts) != identity_told(&total->facts))
@@ -195,7 +196,7 @@ static int base_entry(const struct ttm_retirees *retirees,
 	for (i = 0; i < retirees->base_len && !r; i++) {
 		const struct ttm_retiree_share *base = &retirees->base[i];
 
-		ret_entry->shares[i].row = base->published;
+		ret_entry->shares[i].row = base->usage.published;
 		base_facts(base, &ret_entry->shares[i].facts);
 	}
 	return r;
@@ -256,12 +257,8 @@ void ttm_retirees_forget(
 
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		ttm_retiree_hide(output, retiree);
-	for (i = 0; i < retirees->base_len; i++) {
-		struct ttm_retiree_share *base = &retirees->base[i];
-
-		ttm_chip_count(base->chip, &base->published, NULL);
-		ttm_chip_point(&base->chip, NULL);
-	}
+	for (i = 0; i < retirees->base_len; i++)
+		ttm_usage_remove(output, &retirees->base[i].usage);
 	retirees->base_len = 0;
 }
 
@@ -272,12 +269,12 @@ static void rates_skip(struct ttm_retirees *retirees)
 	uint32_t i;
 
 	for (i = 0; i < retirees->base_len; i++)
-		ttm_chip_rates_skip(retirees->base[i].chip,
-			&retirees->base[i].published, 1);
+		ttm_chip_rates_skip(retirees->base[i].usage.chip,
+			&retirees->base[i].usage.published, 1);
 	for (retiree = retirees->first; retiree; retiree = retiree->next)
 		for (i = 0; i < retiree->shares_len; i++)
-			ttm_chip_rates_skip(retiree->shares[i].chip,
-				&retiree->shares[i].published, 1);
+			ttm_chip_rates_skip(retiree->shares[i].usage.chip,
+				&retiree->shares[i].usage.published, 1);
 }
 
 int ttm_retirees_open(struct ttm_output *output,
@@ -344,7 +341,7 @@ int ttm_retirees_add(struct ttm_retirees *retirees, struct ttm_output *output,
 	struct ttm_process *process, uint64_t now_ns)
 {
 	struct ttm_retired_entry entry;
-	int r = ttm_retirement_entry(output, process, now_ns, &entry);
+	int r = ttm_retiree_entry(output, process, now_ns, &entry);
 
 	if (r)
 		return r;
@@ -484,19 +481,11 @@ int ttm_retirees_trim(struct ttm_retirees *retirees, struct ttm_output *output)
 static void share_assign(struct ttm_output *output, uint32_t uid,
 	struct ttm_retiree_share *share)
 {
-	struct ttm_chip *chip = ttm_chip_again(&output->chips, uid,
-		&share->facts, share->published.logical, share->chip);
+	struct ttm_usage *usage = &share->usage;
 
-	if (!chip || chip == share->chip)
-		return;
-	ttm_chip_count(share->chip, &share->published, NULL);
-	ttm_chip_rates_skip(share->chip, &share->published, UINT64_MAX);
-	ttm_chip_point(&share->chip, chip);
-	share->published.device = chip->row;
-	ttm_chip_count(chip, NULL, &share->published);
-	ttm_chip_rates_skip(chip, &share->published, 1);
-	ttm_image_set(
-		output->image, TTM_TABLE_SHARES, share->row, &share->published);
+	ttm_usage_move(output, usage,
+		ttm_chip_again(&output->chips, uid, &share->facts,
+			usage->published.logical, usage->chip));
 }
 
 void ttm_retirees_assign(

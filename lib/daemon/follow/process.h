@@ -42,15 +42,20 @@ struct ttm_flows {
 	} figures[TTMEM_FIGURES];
 };
 
+/* The usage of a device by a process, as it is published: see publish/usage.h. */
+struct ttm_usage {
+	uint64_t row;                   /* reference, 0 none */
+	struct ttm_chip *chip;          /* NULL: not told yet */
+	struct ttm_share_row published; /* zero: nothing */
+};
+
 /* One device entry: what the segment says of it, and what is published. */
 struct ttm_part {
 	struct ttm_device device; /* as read last; facts only when whole */
 	bool ready;
 	struct ttm_flows flows;
 	struct ttm_l1_result l1;
-	struct ttm_chip *chip; /* whose share it is; NULL: not told yet */
-	uint64_t row;          /* reference of its share row, 0 none */
-	struct ttm_share_row published;
+	struct ttm_usage usage;
 };
 
 struct ttm_process {

@@ -8,6 +8,7 @@
 
 #include "daemon/follow/drain.h"
 #include "daemon/publish/output_texts.h"
+#include "daemon/publish/usage.h"
 #include "shm/atomics.h"
 #include "shm/clock.h"
 
@@ -58,7 +59,7 @@ static uint64_t entries_shown(const struct ttm_process *process)
 	uint32_t i;
 
 	for (i = 0; i < process->parts_len; i++)
-		if (process->parts[i]->row)
+		if (process->parts[i]->usage.row)
 			shown |= 1ull << i;
 	return shown;
 }
@@ -132,7 +133,7 @@ static bool part_is_told(const struct ttm_process *process, uint32_t entry)
 	for (i = 0; i < TTMEM_FIGURES; i++)
 		if (share->live[i].objects || share->orphaned[i].objects)
 			return true;
-	return part->chip || part->device.seq >= 2 ||
+	return part->usage.chip || part->device.seq >= 2 ||
 		memcmp(&part->flows, &nothing, sizeof(nothing)) != 0;
 }
 
@@ -215,9 +216,9 @@ static void share_fill(const struct ttm_process *process, uint32_t entry,
 	unsigned i;
 
 	memset(row, 0, sizeof(*row));
-	row->self = part->row;
+	row->self = part->usage.row;
 	row->process = process->row;
-	row->device = part->chip->row;
+	row->device = part->usage.chip->row;
 	row->entry = entry;
 	row->logical = TTM_DEVICE_LOGICAL(part->device.head);
 	row->open = (part->device.head & TTM_DEVICE_OPEN) != 0;
@@ -250,24 +251,6 @@ static void share_fill(const struct ttm_process *process, uint32_t entry,
 	}
 }
 
-static void part_move(
-	struct ttm_output *output, struct ttm_part *part, struct ttm_chip *chip)
-{
-	if (!chip || chip == part->chip)
-		return;
-	if (part->chip && part->row) {
-		ttm_chip_count(part->chip, &part->published, NULL);
-		ttm_chip_rates_skip(part->chip, &part->published, UINT64_MAX);
-		part->published.device = chip->row;
-		ttm_chip_count(chip, NULL, &part->published);
-		ttm_chip_rates_skip(chip, &part->published, 1);
-		ttm_image_set(output->image, TTM_TABLE_SHARES, part->row,
-			&part->published);
-	}
-	ttm_chip_point(&part->chip, chip);
-	output->changed = true;
-}
-
 void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 {
 	uint32_t i;
@@ -275,13 +258,13 @@ void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 	for (i = 0; i < process->parts_len; i++) {
 		struct ttm_part *part = process->parts[i];
 
-		if (part->chip)
-			part_move(output, part,
+		if (part->usage.chip)
+			ttm_usage_move(output, &part->usage,
 				ttm_chip_again(&output->chips,
 					process->attached->directory->uid,
 					&part->device.facts,
 					TTM_DEVICE_LOGICAL(part->device.head),
-					part->chip));
+					part->usage.chip));
 		process->model.shares[i].changed = true;
 	}
 	process->changed = true;
@@ -290,35 +273,29 @@ void ttm_output_assign(struct ttm_output *output, struct ttm_process *process)
 static void share_publish(
 	struct ttm_output *output, struct ttm_process *process, uint32_t entry)
 {
-	struct ttm_part *part = process->parts[entry];
+	struct ttm_usage *usage = &process->parts[entry]->usage;
+	bool late = !usage->row && ttm_process_is_late(process);
 	struct ttm_share_row row;
-	bool late = !part->row && ttm_process_is_late(process);
 
-	if (!part->chip)
+	if (!usage->chip)
 		return;
-	if (!part->row) {
-		part->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
-		if (!part->row) {
-			output->memory_errors++;
-			return;
-		}
-		memset(&part->published, 0, sizeof(part->published));
-		part->published.cb_footprint_exact = 1;
-		part->published.headroom = TTM_HEADROOM_UNKNOWN;
+	if (!usage->row)
+		usage->row = ttm_image_add(output->image, TTM_TABLE_SHARES);
+	if (!usage->row) {
+		output->memory_errors++;
+		return;
 	}
 	process->model.shares[entry].changed = false;
 	share_fill(process, entry, &row);
-	ttm_chip_count(part->chip, &part->published, &row);
+	ttm_usage_set(output, usage, &row);
 	if (late)
-		ttm_chip_rates_skip(part->chip, &row, 1);
-	part->published = row;
-	ttm_image_set(output->image, TTM_TABLE_SHARES, part->row, &row);
+		ttm_chip_rates_skip(usage->chip, &row, 1);
 }
 
 void ttm_output_tell(struct ttm_output *output,
 	const struct ttm_process *process, struct ttm_part *part)
 {
-	part_move(output, part,
+	ttm_usage_move(output, &part->usage,
 		ttm_chip_get(&output->chips, process->attached->directory->uid,
 			&part->device.facts,
 			TTM_DEVICE_LOGICAL(part->device.head)));
@@ -426,7 +403,7 @@ static bool shares_are_behind(const struct ttm_process *process)
 
 	for (i = 0; i < process->parts_len; i++)
 		if (process->model.shares[i].l1_moved ||
-			(process->parts[i]->row &&
+			(process->parts[i]->usage.row &&
 				process->model.shares[i].changed))
 			return true;
 	return false;
@@ -481,15 +458,8 @@ void ttm_output_forget(struct ttm_output *output, struct ttm_process *process)
 
 	objects_forget(output, process);
 	ttm_output_texts_forget(output, process);
-	for (i = 0; i < process->parts_len; i++) {
-		struct ttm_part *part = process->parts[i];
-
-		if (part->row)
-			ttm_chip_count(part->chip, &part->published, NULL);
-		ttm_image_remove(output->image, TTM_TABLE_SHARES, part->row);
-		part->row = 0;
-		ttm_chip_point(&part->chip, NULL);
-	}
+	for (i = 0; i < process->parts_len; i++)
+		ttm_usage_remove(output, &process->parts[i]->usage);
 	ttm_image_remove(output->image, TTM_TABLE_PROCESSES, process->row);
 	process->row = 0;
 	output->changed = true;

@@ -164,7 +164,7 @@ static int failure_check(
 			failure->seq / 2 - 1, failure->place);
 	members = ttm_model_members(&process->model, (uint32_t)failure->place);
 	for (; !r && members; members &= members - 1)
-		if (!process->parts[__builtin_ctzll(members)]->row)
+		if (!process->parts[__builtin_ctzll(members)]->usage.row)
 			return -EAGAIN;
 	return r;
 }
