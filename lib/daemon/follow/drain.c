@@ -22,11 +22,6 @@
 #define LANES_AHEAD 4u
 /* A mirror of so many slots is in the cache as it is. */
 #define SLOTS_NEAR 16384u
-/*
- * Slots that name what is not there, in one scan: more threads than that are not caught
- * in the middle of a change, and to look for it takes time.
- */
-#define SLOTS_TORN_MOST 256u
 /* Records whose mirrors, and whose neighbours, are prefetched. */
 #define MIRRORS_AHEAD 24u
 #define NEIGHBOURS_AHEAD 8u
@@ -90,33 +85,6 @@ static int record_check_place(struct ttm_process *process, uint32_t lane,
 }
 
 /*
- * Learns what a live item names. -ENOENT: something is not there or does not fit, and
- * the item cannot be an object.
- */
-static int item_learn(struct ttm_process *process, const struct ttm_item *item)
-{
-	const struct ttm_model *model = &process->model;
-	uint32_t core_set = TTM_W7_CORE_SET(item->w7);
-	uint32_t allocated = TTM_W4_PLACE(item->w4);
-	const struct ttm_core_set *set;
-	int r = ttm_drain_place(process, item->place);
-
-	if (!r)
-		r = ttm_drain_place(process, allocated);
-	if (!r && core_set)
-		r = ttm_drain_core_set(process, core_set);
-	if (r)
-		return r;
-	if (ttm_model_members(model, item->place) &
-		~ttm_model_members(model, allocated))
-		return -ENOENT;
-	set = core_set ? ttm_model_core_set(model, core_set) : NULL;
-	if (set && set->cores != TTM_W7_CORES(item->w7))
-		return -ENOENT;
-	return 0;
-}
-
-/*
  * The devices that a SHRINK record left. Where the mirror had another state of the
  * object before, that of its allocation is the best there is.
  */
@@ -144,7 +112,7 @@ static int object_take(struct ttm_process *process, uint32_t lane,
 	if (!r && slot >= ttm_model_slots(&process->model))
 		r = ttm_drain_grow(process, slot);
 	if (!r && ttm_item_is_live(&item))
-		r = item_learn(process, &item);
+		r = ttm_drain_item(process, &item);
 	if (r == -ENOENT)
 		r = ttm_source_fault(&process->source,
 			"lane %" PRIu32 " has an object that cannot be: place "
@@ -422,116 +390,7 @@ static int lanes_drain(struct ttm_process *process,
 	return r;
 }
 
-/* -- slots ------------------------------------------------------------------- */
-
-int ttm_drain_refresh_extents(struct ttm_process *process)
-{
-	int r = ttm_source_live(&process->source, &process->live);
-	uint64_t slots;
-
-	if (!r)
-		r = ttm_source_extents(
-			&process->source, process->live.extents_high);
-	if (r)
-		return r;
-	slots = (uint64_t)ttm_source_chunks(&process->source) *
-		TTM_SLOTS_PER_EXTENT;
-	if (slots > ttm_model_slots(&process->model) &&
-		slots * sizeof(struct ttm_mirror) > process->bytes_max)
-		return ttm_source_fault(&process->source,
-			"%" PRIu64 " slots would take more memory than "
-			"--max-bytes leaves",
-			slots);
-	return ttm_model_reserve(&process->model, (uint32_t)slots);
-}
-
-int ttm_drain_grow(struct ttm_process *process, uint32_t slot)
-{
-	int r = ttm_drain_refresh_extents(process);
-
-	if (!r && slot >= ttm_model_slots(&process->model))
-		r = ttm_source_fault(&process->source,
-			"a record names slot %" PRIu32 ", which is not there",
-			slot);
-	return r;
-}
-
-/*
- * The slot of a running process may be caught in the middle of a change, and what it
- * names may be of two objects: it is taken for free then, as in ttm_item_from_slot().
- */
-static int slot_item(struct ttm_process *process, uint32_t slot,
-	const struct ttm_words *found, bool last, struct ttm_item *ret_item)
-{
-	int r = ttm_item_from_slot(
-		&process->source, slot, found, last, ret_item);
-
-	if (!r && ttm_item_is_live(ret_item))
-		r = item_learn(process, ret_item);
-	if (r != -ENOENT)
-		return r;
-	if (last || ++process->torn > SLOTS_TORN_MOST)
-		return ttm_source_fault(&process->source,
-			"slot %" PRIu32 " cannot be: place %u of %u, core set "
-			"%" PRIu32,
-			slot, ret_item->place, TTM_W4_PLACE(ret_item->w4),
-			TTM_W7_CORE_SET(ret_item->w7));
-	ret_item->word &= ~1ull;
-	return 0;
-}
-
-static int slot_take(struct ttm_process *process, uint32_t slot,
-	const struct ttm_words *found, bool last)
-{
-	struct ttm_mirror *mirror;
-	struct ttm_item item;
-	int r = slot_item(process, slot, found, last, &item);
-
-	if (r)
-		return r;
-	/* The slots of a dead process are the truth, whatever was read before. */
-	if (last) {
-		mirror = ttm_model_mirror(&process->model, slot);
-		mirror->state |= TTM_MIRROR_SCANNED;
-		mirror->item.word &= 1;
-	}
-	ttm_apply(&process->model, slot, &item, true);
-	return 0;
-}
-
-static int slots_scan(struct ttm_process *process, bool last)
-{
-	uint32_t chunk, i, chunks, slot;
-	int r = ttm_drain_refresh_extents(process);
-
-	if (r)
-		return r;
-	process->torn = 0;
-	chunks = ttm_source_chunks(&process->source);
-	/* Empty runs of slots may have been given back at the end. */
-	if (last && chunks < process->model.chunks_len)
-		chunks = process->model.chunks_len;
-	for (chunk = 0; chunk < chunks; chunk++) {
-		r = ttm_source_slots(&process->source, chunk, words);
-		if (r == -ENOENT)
-			memset(words, 0, sizeof(words));
-		else if (r)
-			return r;
-		for (i = 0; i < TTM_SLOTS_PER_EXTENT; i++) {
-			slot = chunk * TTM_SLOTS_PER_EXTENT + i;
-			/* Never used: not even its mirror is touched. */
-			if (!words[i].w[0] &&
-				(!last ||
-					!ttm_model_mirror(&process->model, slot)
-						 ->item.word))
-				continue;
-			r = slot_take(process, slot, &words[i], last);
-			if (r)
-				return r;
-		}
-	}
-	return 0;
-}
+/* -- rounds ------------------------------------------------------------------ */
 
 static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 	struct ttm_drain_stats *stats)
@@ -548,7 +407,7 @@ static int slots_scan_if_wanted(struct ttm_process *process, uint64_t now_ns,
 	process->devices_wanted = true;
 	process->changed = true;
 	stats->scans++;
-	r = slots_scan(process, false);
+	r = ttm_drain_slots(process, false, words);
 	if (r)
 		process->scan_wanted = true;
 	return r;
@@ -558,8 +417,6 @@ static bool devices_are_wanted(const struct ttm_process *process)
 {
 	return process->devices_wanted || process->model.ahead;
 }
-
-/* -- rounds ------------------------------------------------------------------ */
 
 static int refresh_if_due(struct ttm_process *process, uint64_t now_ns)
 {
@@ -641,7 +498,7 @@ int ttm_drain_last(struct ttm_process *process, uint64_t now_ns,
 	if (!r)
 		r = lanes_drain(process, watcher, stats, true, &most);
 	if (!r)
-		r = slots_scan(process, true);
+		r = ttm_drain_slots(process, true, words);
 	if (!r)
 		r = ttm_drain_devices(process);
 	if (!r && process->in_flight)

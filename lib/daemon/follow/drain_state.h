@@ -18,5 +18,17 @@ int ttm_drain_devices(struct ttm_process *process);
  */
 int ttm_drain_place(struct ttm_process *process, uint32_t number);
 int ttm_drain_core_set(struct ttm_process *process, uint32_t number);
+/*
+ * Learns what a live item names. -ENOENT: something is not there or does not fit, and
+ * the item cannot be an object.
+ */
+int ttm_drain_item(struct ttm_process *process, const struct ttm_item *item);
+
+/*
+ * Reads all slots; `words` is room for a chunk of them. `last`: the process is dead, and
+ * its slots are the truth whatever was read before.
+ */
+int ttm_drain_slots(struct ttm_process *process, bool last,
+	struct ttm_words words[TTM_SLOTS_PER_EXTENT]);
 
 #endif
