@@ -34,8 +34,9 @@ void ttm_chip_record(struct ttm_chip *chip, unsigned figure,
 
 	if (!histogram_make(&distribution->histogram, kind))
 		return;
-	distribution->changed |= hdr_record_value(distribution->histogram,
-		value < (uint64_t)highest ? (int64_t)value : highest);
+	if (hdr_record_value(distribution->histogram,
+		    value < (uint64_t)highest ? (int64_t)value : highest))
+		distribution->changed = true;
 }
 
 /*
