@@ -120,7 +120,6 @@ void ttm_engine_free(struct ttm_engine **engine)
 	ttm_publisher_free(&(*engine)->output.publisher);
 	ttm_chips_free(&(*engine)->output.chips);
 	ttm_image_free(&(*engine)->output.image);
-	ttm_view_copy_free(&(*engine)->previous);
 	ttm_telemetry_rows_free(&(*engine)->telemetry_rows);
 	free((*engine)->marker_rows);
 	free((*engine)->awake);

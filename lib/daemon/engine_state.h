@@ -8,7 +8,6 @@
 #include "daemon/follow/drain.h"
 #include "daemon/publish/output.h"
 #include "daemon/publish/telemetry_rows.h"
-#include "shm/view.h"
 
 struct ttm_engine {
 	struct ttm_engine_config config;
@@ -16,8 +15,6 @@ struct ttm_engine {
 	struct ttm_drain_watcher watcher;
 	struct ttm_drain_stats stats;
 	struct ttm_values values; /* of records on several devices */
-	struct ttm_view_copy
-		previous; /* a predecessor's, while it is resumed */
 	uint64_t stop;
 	uint64_t started_ns;
 	uint64_t rounds;

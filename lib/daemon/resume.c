@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "daemon/engine_state.h"
+#include "shm/view.h"
 
 #define TABLE(name) (1ull << TTM_TABLE_##name)
 
-static struct ttm_chip *chip_resumed(struct ttm_engine *engine, uint64_t device)
+static struct ttm_chip *chip_resumed(struct ttm_engine *engine,
+	const struct ttm_view_copy *previous, uint64_t device)
 {
 	const struct ttm_device_row *row = ttm_view_row(
-		&engine->previous, TTM_TABLE_DEVICES, device);
+		previous, TTM_TABLE_DEVICES, device);
 	struct ttm_device_facts facts;
 
 	if (!row || row->identity < TTM_IDENTITY_CHIP ||
@@ -32,41 +34,42 @@ static struct ttm_chip *chip_resumed(struct ttm_engine *engine, uint64_t device)
 		(uint32_t)row->logical);
 }
 
-static void devices_resume(struct ttm_engine *engine)
+static void devices_resume(
+	struct ttm_engine *engine, const struct ttm_view_copy *previous)
 {
-	const struct ttm_device_row *rows = engine->previous
-						    .rows[TTM_TABLE_DEVICES];
+	const struct ttm_device_row *rows = previous->rows[TTM_TABLE_DEVICES];
 	struct ttm_chip *chip;
 	size_t i;
 
 	/* All of them first: what an address alone means, the others decide. */
-	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++)
+	for (i = 0; i < previous->len[TTM_TABLE_DEVICES]; i++)
 		if (rows[i].self)
-			chip_resumed(engine, rows[i].self);
-	for (i = 0; i < engine->previous.len[TTM_TABLE_DEVICES]; i++) {
+			chip_resumed(engine, previous, rows[i].self);
+	for (i = 0; i < previous->len[TTM_TABLE_DEVICES]; i++) {
 		if (!rows[i].self)
 			continue;
-		chip = chip_resumed(engine, rows[i].self);
+		chip = chip_resumed(engine, previous, rows[i].self);
 		if (chip)
 			ttm_chip_resume_peaks(chip, &rows[i]);
 	}
 }
 
-static void histories_resume(struct ttm_engine *engine)
+static void histories_resume(
+	struct ttm_engine *engine, const struct ttm_view_copy *previous)
 {
 	unsigned at;
 	size_t i;
 
 	for (at = 0; at < TTM_RESOLUTIONS; at++) {
 		unsigned table = TTM_TABLE_HISTORY_1S + at;
-		size_t stride = engine->previous.stride[table];
-		const char *row = engine->previous.rows[table];
+		size_t stride = previous->stride[table];
+		const char *row = previous->rows[table];
 
-		for (i = 0; i < engine->previous.len[table]; i++) {
+		for (i = 0; i < previous->len[table]; i++) {
 			const struct ttm_history_row
 				*history = (const void *)(row + i * stride);
 			struct ttm_chip *chip = chip_resumed(
-				engine, history->device);
+				engine, previous, history->device);
 
 			if (history->self && chip)
 				ttm_chip_resume_history(&engine->output.chips,
@@ -75,18 +78,19 @@ static void histories_resume(struct ttm_engine *engine)
 	}
 }
 
-static void restarts_resume(struct ttm_engine *engine)
+static void restarts_resume(
+	struct ttm_engine *engine, const struct ttm_view_copy *previous)
 {
-	const struct ttm_health_row *health = engine->previous
-						      .rows[TTM_TABLE_HEALTH];
+	const struct ttm_health_row *health = previous->rows[TTM_TABLE_HEALTH];
 
-	if (engine->previous.len[TTM_TABLE_HEALTH])
+	if (previous->len[TTM_TABLE_HEALTH])
 		engine->restarts = health->restarts + 1;
 }
 
 int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 {
 	struct ttm_view *view = NULL;
+	struct ttm_view_copy previous = { 0 };
 	int r;
 
 	r = ttm_view_open(engine->config.directory_fd, TTM_AGGREGATE_FILE,
@@ -95,7 +99,7 @@ int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 		r = ttm_view_read(view,
 			TABLE(HEALTH) | TABLE(DEVICES) | TABLE(HISTORY_1S) |
 				TABLE(HISTORY_10S) | TABLE(HISTORY_1M),
-			&engine->previous);
+			&previous);
 	ttm_view_close(&view);
 	if (r == -ENOMEM)
 		return r;
@@ -105,14 +109,13 @@ int ttm_resume(struct ttm_engine *engine, uint64_t *ret_publication)
 				"the aggregate of a predecessor cannot be "
 				"used: %s; histories begin anew",
 				strerror(-r));
-		memset(&engine->previous, 0, sizeof(engine->previous));
 		return 0;
 	}
-	*ret_publication = engine->previous.copy.publication;
+	*ret_publication = previous.copy.publication;
 	engine->read_before_ns = engine->started_ns;
-	restarts_resume(engine);
-	devices_resume(engine);
-	histories_resume(engine);
-	ttm_view_copy_free(&engine->previous);
+	restarts_resume(engine, &previous);
+	devices_resume(engine, &previous);
+	histories_resume(engine, &previous);
+	ttm_view_copy_free(&previous);
 	return 0;
 }
