@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregate/engine_state.h"
-#include "aggregate/registry.h"
+#include "daemon/engine_state.h"
+#include "daemon/find/registry.h"
 #include "shm/atomics.h"
 #include "shm/clock.h"
 

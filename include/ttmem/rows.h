@@ -181,7 +181,7 @@ struct ttmem_info_row {
 struct ttmem_health_row {
 	uint64_t rounds;
 	uint64_t events;     /* records read since ttmemd started */
-	uint64_t missed;     /* records overwritten before they were read */
+	uint64_t missed;     /* records that ttmemd did not read */
 	uint64_t scans;      /* times a process's objects were read anew */
 	uint64_t publish_ns; /* of the last publication */
 	uint64_t publish_max_ns;
@@ -304,7 +304,7 @@ struct ttmem_process_row {
 	uint64_t retired_ns;
 	uint64_t events;
 	uint64_t events_per_s;
-	uint64_t missed;    /* records overwritten before they were read */
+	uint64_t missed;    /* records that ttmemd did not read */
 	uint64_t in_flight; /* operations that death left half done */
 	uint64_t lanes;
 	uint64_t objects;  /* of it in the list of objects */

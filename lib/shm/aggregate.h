@@ -31,7 +31,7 @@
 #include "shm/layout.h"
 
 #define TTM_AGGREGATE_MAGIC 0x4747414d454d5454ull /* "TTMEMAGG" */
-#define TTM_AGGREGATE_VERSION 2u
+#define TTM_AGGREGATE_VERSION 3u
 #define TTM_AGGREGATE_FILE "aggregate"
 
 #define TTM_AGGREGATE_HEADER_SIZE 4096u
@@ -114,10 +114,9 @@ enum ttm_table_id {
 	TTM_TABLE_HISTORY_10S = 12,
 	TTM_TABLE_HISTORY_1M = 13,
 	TTM_TABLE_DISTRIBUTIONS = 14,
-	TTM_TABLE_POSITIONS = 15,
-	TTM_TABLE_TELEMETRY = 16, /* a device of the driver */
-	TTM_TABLE_HOLDERS = 17,   /* a process that has one open */
-	TTM_TABLES = 18,          /* one more than the last */
+	TTM_TABLE_TELEMETRY = 15, /* a device of the driver */
+	TTM_TABLE_HOLDERS = 16,   /* a process that has one open */
+	TTM_TABLES = 17,          /* one more than the last */
 };
 
 struct ttm_table {
@@ -141,7 +140,6 @@ struct ttm_copy {
 	uint64_t objects_used; /* rows in use */
 	uint64_t monotonic_ns;
 	uint64_t realtime_ns; /* at the same moment */
-	uint64_t cut_ns;      /* when positions and distributions were taken */
 	struct ttm_table tables[TTM_TABLES_MAX];
 };
 
@@ -156,7 +154,7 @@ struct ttm_health_row {
 	uint64_t self;
 	uint64_t rounds;     /* drain rounds */
 	uint64_t events;     /* records drained since ttmemd started */
-	uint64_t missed;     /* records overwritten before they were read */
+	uint64_t missed;     /* records that it did not read */
 	uint64_t scans;      /* times the slots of a process were read anew */
 	uint64_t publish_ns; /* processor time of the last publication */
 	uint64_t publish_max_ns; /* the longest one */
@@ -277,7 +275,7 @@ struct ttm_process_row {
 	uint64_t retired_ns;
 	uint64_t events; /* records written, drained or missed */
 	uint64_t events_per_s;
-	uint64_t missed;    /* records overwritten before they were read */
+	uint64_t missed;    /* records that this ttmemd did not read */
 	uint64_t in_flight; /* operations that death left half done */
 	uint64_t lanes;
 	uint64_t objects;  /* rows of it in the object table */
@@ -400,10 +398,7 @@ enum ttm_distribution_kind {
 	TTM_DISTRIBUTION_LIFETIME_NS = 1, /* of an object that was freed */
 };
 
-/* Two digits up to 2^50: the lifetimes, in ns. */
-#define TTM_DISTRIBUTION_COUNTS 5760u
-
-/* Counts are hdr_histogram's, so that a restart can go on with them. */
+/* Of the records that this ttmemd read: a restart begins anew. */
 struct ttm_distribution_row {
 	uint64_t self;
 	uint64_t device;
@@ -417,21 +412,6 @@ struct ttm_distribution_row {
 	uint64_t p90;
 	uint64_t p99;
 	uint64_t p999;
-	uint64_t highest; /* trackable */
-	uint64_t digits;  /* significant */
-	uint64_t counts_len;
-	uint64_t reserved;
-	uint64_t counts[TTM_DISTRIBUTION_COUNTS];
-};
-
-/* How far a lane was read when the distributions of this copy were taken. */
-struct ttm_position_row {
-	uint64_t self;
-	uint8_t uuid[16]; /* of the process segment */
-	uint32_t lane;
-	uint32_t uid; /* whose: anybody may have made up the uuid */
-	uint64_t position;
-	uint64_t missed;
 };
 
 /* What is read about a device of the driver; each has its time and error. */
@@ -552,8 +532,8 @@ TTM_AT(ttm_aggregate_const, checksum, 0x7f8);
 TTM_SIZE(ttm_aggregate_const, 0x800);
 TTM_SIZE(ttm_aggregate_header, 0x1000);
 TTM_SIZE(ttm_table, 0x20);
-TTM_AT(ttm_copy, tables, 0x40);
-TTM_SIZE(ttm_copy, 0x440);
+TTM_AT(ttm_copy, tables, 0x38);
+TTM_SIZE(ttm_copy, 0x438);
 TTM_SIZE(ttm_health_row, 0xb0);
 TTM_AT(ttm_directory_row, path, 0x78);
 TTM_SIZE(ttm_directory_row, 0x178);
@@ -574,9 +554,7 @@ TTM_SIZE(ttm_quarantine_row, 0xe0);
 TTM_SIZE(ttm_untracked_row, 0x38);
 TTM_SIZE(ttm_point, 0x80);
 TTM_SIZE(ttm_history_row, 0x40);
-TTM_AT(ttm_distribution_row, counts, 0x80);
-TTM_SIZE(ttm_distribution_row, 0xb480);
-TTM_SIZE(ttm_position_row, 0x30);
+TTM_SIZE(ttm_distribution_row, 0x60);
 TTM_AT(ttm_telemetry_row, times_ns, 0xb8);
 TTM_AT(ttm_telemetry_row, errors, 0x178);
 TTM_AT(ttm_telemetry_row, arch, 0x238);

@@ -255,7 +255,6 @@ static const size_t row_sizes[TTM_TABLES] = {
 	[TTM_TABLE_HISTORY_10S] = sizeof(struct ttm_history_row),
 	[TTM_TABLE_HISTORY_1M] = sizeof(struct ttm_history_row),
 	[TTM_TABLE_DISTRIBUTIONS] = sizeof(struct ttm_distribution_row),
-	[TTM_TABLE_POSITIONS] = sizeof(struct ttm_position_row),
 	[TTM_TABLE_TELEMETRY] = sizeof(struct ttm_telemetry_row),
 	[TTM_TABLE_HOLDERS] = sizeof(struct ttm_holder_row),
 };

@@ -30,7 +30,6 @@ SENTENCES = (
     (r'([\d,]+) in HISTORY_1S', 'TTM_HISTORY_1S'),
     (r'([\d,]+) in HISTORY_10S', 'TTM_HISTORY_10S'),
     (r'([\d,]+) in HISTORY_1M', 'TTM_HISTORY_1M'),
-    (r'([\d,]+) words: those of hdr', 'TTM_DISTRIBUTION_COUNTS'),
     (r'(\d+) words by reading', 'TTM_READINGS_MAX'),
     (r'version +(\d+)\n', 'TTM_AGGREGATE_VERSION'),
     (r'header_size +(\d+)\n', 'TTM_AGGREGATE_HEADER_SIZE'),

@@ -36,6 +36,9 @@ OTHERS = (
 
 TOOL = ('public', 'libc', 'tools/common')
 TOP = 'tools/ttmem-top'
+DAEMON = ('testpoint', 'lib/shm', 'public', 'iso', 'libc')
+DAEMON_FOLDERS = tuple('lib/daemon/' + name for name in (
+    'dead', 'find', 'follow', 'publish', 'sensors', 'state'))
 # First match decides. What a file may include besides its own folder.
 RULES = (
     # The C++ front: header-only.
@@ -43,9 +46,22 @@ RULES = (
     (r'include/ttmem/', ('iso', 'public')),
     (r'lib/shm/', ('public', 'iso', 'libc', 'atomic_ops')),
     # Pure: neither shared memory nor clock nor files.
-    (r'lib/aggregate/(apply|model)[^/]*$', ('iso', 'public', 'pure')),
+    (r'lib/daemon/state/chunk\.c$', ('iso', 'libc')),
+    (r'lib/daemon/state/', ('iso', 'public', 'pure')),
+    # find -> follow -> state -> publish; the sensors come in at the publication.
+    (r'lib/daemon/find/', DAEMON + ('urcu',)),
+    (r'lib/daemon/follow/',
+     DAEMON + ('lib/daemon/find', 'lib/daemon/state')),
+    (r'lib/daemon/sensors/', DAEMON + ('lib/daemon/find', 'urcu')),
+    (r'lib/daemon/publish/',
+     DAEMON + ('lib/daemon/find', 'lib/daemon/follow', 'lib/daemon/sensors',
+               'lib/daemon/state', 'hdr')),
+    (r'lib/daemon/dead/',
+     DAEMON + ('lib/daemon/follow', 'lib/daemon/publish',
+               'lib/daemon/state')),
     (r'lib/record/', ('lib/shm', 'public', 'iso', 'libc')),
-    (r'lib/aggregate/', ('lib/shm', 'public', 'iso', 'libc', 'urcu', 'hdr')),
+    # The engine joins them.
+    (r'lib/daemon/[^/]*$', DAEMON + DAEMON_FOLDERS),
     # Those that know the JSON library.
     (r'lib/read/parse(_objects)?\.[ch]$',
      ('lib/shm', 'public', 'iso', 'libc', 'jansson')),
@@ -62,14 +78,14 @@ RULES = (
     (r'tools/ttmem-[a-z]+/json\.c$', TOOL + ('iso', 'jansson')),
     (r'tools/ttmem-(dump|load)/', TOOL + ('iso',)),
     (r'tools/ttmemd/',
-     TOOL + ('iso', 'lib/aggregate', 'lib/shm', 'urcu', 'hdr')),
+     TOOL + DAEMON_FOLDERS + ('iso', 'lib/daemon', 'lib/shm', 'urcu')),
     (r'adapters/tt-metal/', ('public', 'c++', 'tt-metal')),
     (r'examples/', ('public', 'iso', 'libc', 'c++')),
     (r'(tests|bench)/', None),
 )
 NOT_PURE = ('stdio.h', 'time.h')
 # What they may see besides each other: words and their meaning, and memory.
-FOR_PURE = ('lib/aggregate/chunk.h', 'lib/shm/layout.h')
+FOR_PURE = ('lib/shm/layout.h',)
 # Where <...> and "..." are looked for after the file's own folder.
 SEARCHED = ('include', 'lib', 'tools', 'tests', '')
 
@@ -80,6 +96,8 @@ def folder_of(path):
     parts = path.split('/')
     if path.startswith(TOP) and len(parts) > 3:
         return '/'.join(parts[:3])
+    if path.startswith('lib/daemon/'):
+        return '/'.join(parts[:-1])
     return '/'.join(parts[:2]) if len(parts) > 2 else parts[0]
 
 
@@ -104,9 +122,10 @@ def kinds(name, by, known):
         found = {folder_of(path)}
         if path.startswith('include/ttmem/'):
             found.add('public')
-        if path in FOR_PURE or re.match(
-                r'lib/aggregate/(apply|model)[^/]*$', path):
+        if path in FOR_PURE or path.startswith('lib/daemon/state/'):
             found.add('pure')
+        if path == 'lib/daemon/testpoint.h':
+            found.add('testpoint')
         return found
     for kind, pattern in OTHERS:
         if pattern.match(name):
@@ -166,18 +185,25 @@ def self_test():
         'lib/record/r.c': '#include "shm/x.h"\n#include "record/r.h"\n'
                           '#include <ttmem/a.h>\n#include <pthread.h>\n',
         'lib/record/r.h': '',
-        'lib/aggregate/apply.c': '#include "apply.h"\n#include "model.h"\n'
-                                 '#include <string.h>\n'
-                                 '#include <ttmem/b.h>\n',
-        'lib/aggregate/apply.h': '',
-        'lib/aggregate/model.h': '',
-        'lib/aggregate/drain.c': '#include <urcu.h>\n#include "model.h"\n',
+        'lib/daemon/state/apply.c': '#include "apply.h"\n'
+                                    '#include "model.h"\n'
+                                    '#include <string.h>\n'
+                                    '#include <ttmem/b.h>\n',
+        'lib/daemon/state/apply.h': '',
+        'lib/daemon/state/model.h': '',
+        'lib/daemon/engine.c': '#include "daemon/find/watch.h"\n'
+                               '#include "daemon/state/model.h"\n',
+        'lib/daemon/find/watch.h': '#include <urcu.h>\n'
+                                   '#include "daemon/testpoint.h"\n',
+        'lib/daemon/testpoint.h': '',
+        'lib/daemon/follow/drain.c': '#include "daemon/find/watch.h"\n'
+                                     '#include "daemon/state/model.h"\n',
         'lib/read/parse.c': '#include <jansson.h>\n#include "shm/x.h"\n',
         'tools/common/c.h': '',
         'tools/ttmem-top/terminal/screen.c': '#include <ncurses.h>\n',
         'tools/ttmem-load/json.c': '#include <jansson.h>\n'
                                    '#include "common/c.h"\n',
-        'tools/ttmemd/main.c': '#include "aggregate/apply.h"\n'
+        'tools/ttmemd/main.c': '#include "daemon/state/apply.h"\n'
                                '#include "common/c.h"\n',
         'tests/t.c': '#include "record/r.h"\n#include <anything.h>\n',
     }, [])
@@ -191,14 +217,21 @@ def self_test():
         'lib/shm/x.c': '#  include "record/r.h"\n#include MACRO\n',
         'lib/record/r.h': '#include <atomic_ops.h>\n',
         'lib/record/r.c': '#include "../read/f.h"\n#include <urcu.h>\n',
-        'lib/read/f.h': '#include "aggregate/apply.h"\n#include <jansson.h>\n',
-        'lib/aggregate/apply.h': '#include "shm/x.h"\n#include <stdio.h>\n'
-                                 '#include <pthread.h>\n#include <time.h>\n'
-                                 '#include "drain.h"\n',
-        'lib/aggregate/drain.h': '#include "record/r.h"\n',
         'tools/ttmem-top/views/view.h': '',
         'tools/ttmem-top/views/view.c': '#include <ncurses.h>\n',
         'tools/ttmem-top/model/rows.c': '#include "ttmem-top/views/view.h"\n',
+        'lib/read/f.h': '#include "daemon/state/apply.h"\n'
+                        '#include <jansson.h>\n',
+        'lib/daemon/state/apply.h': '#include "shm/x.h"\n'
+                                    '#include <stdio.h>\n'
+                                    '#include <pthread.h>\n'
+                                    '#include <time.h>\n'
+                                    '#include "daemon/follow/drain.h"\n',
+        'lib/daemon/follow/drain.h': '#include "record/r.h"\n'
+                                     '#include "daemon/publish/image.h"\n',
+        'lib/daemon/publish/image.h': '#include "daemon/dead/retired.h"\n',
+        'lib/daemon/dead/retired.h': '#include "daemon/engine.h"\n',
+        'lib/daemon/engine.h': '',
         'tools/ttmem-dump/main.c': '#include "shm/x.h"\n',
         'tools/ttmem-load/truth.c': '#include "shm/x.h"\n'
                                     '#include <jansson.h>\n',
@@ -216,14 +249,17 @@ def self_test():
         'r.h:1: must not include atomic_ops.h',
         'r.c:1: must not include ../read/f.h',
         'r.c:2: must not include urcu.h',
-        'f.h:1: must not include aggregate/apply.h',
+        'f.h:1: must not include daemon/state/apply.h',
         'f.h:2: must not include jansson.h',
         'apply.h:1: must not include shm/x.h',
         'apply.h:2: must not include stdio.h',
         'apply.h:3: must not include pthread.h',
         'apply.h:4: must not include time.h',
-        'apply.h:5: must not include drain.h',
+        'apply.h:5: must not include daemon/follow/drain.h',
         'drain.h:1: must not include record/r.h',
+        'drain.h:2: must not include daemon/publish/image.h',
+        'image.h:1: must not include daemon/dead/retired.h',
+        'retired.h:1: must not include daemon/engine.h',
         'view.c:1: must not include ncurses.h',
         'rows.c:1: must not include ttmem-top/views/view.h',
         'ttmem-dump/main.c:1: must not include shm/x.h',

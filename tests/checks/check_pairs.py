@@ -5,7 +5,7 @@
 A release without its acquire orders nothing, and neither shows in a test that
 passes on x86: so each end is marked `pairs(name): release`, `acquire` or `full`
 (which is both), and an end without its partner is a fault; one that says it is
-paired "with the aggregator" or its drain may wait until lib/aggregate is there.
+paired "with the aggregator" or its drain may wait until lib/daemon is there.
 Atomic operations come from lib/shm/atomics.h alone (tools: common/word.h):
 elsewhere a built-in, a volatile or a fence would have no name to pair.
 """
@@ -122,7 +122,7 @@ def check(root):
         faults += marks_of(path, text, ends)
         if path not in (DOOR, TOOLS_DOOR):
             faults += bare_faults(path, text)
-    aggregator = any(p.startswith('lib/aggregate/') for p in known)
+    aggregator = any(p.startswith('lib/daemon/') for p in known)
     return faults + single_faults(ends, aggregator)
 
 
@@ -146,7 +146,7 @@ def self_test():
     }, [])
     tree.expect(check, {
         'lib/record/c.c': '/* pairs(late): release, with the aggregator */\n',
-        'lib/aggregate/drain.c': '',
+        'lib/daemon/follow/drain.c': '',
     }, ['c.c:1: pairs(late) has no acquire'])
     tree.expect(check, {
         'lib/shm/a.c': '/* pairs(tail): release */\n'

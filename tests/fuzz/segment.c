@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "aggregate/registry.h"
+#include "daemon/find/registry.h"
 #include "fuzz/faked.h"
 #include "fuzz/segment.h"
 #include "support/test_dir.h"
@@ -26,10 +26,11 @@ enum {
 	FLAG_UNSEALED = 1, /* the checksum is as the steps leave it */
 	FLAG_SERVED = 2,   /* its directory has a file of retired ones */
 	FLAG_DIES = 4,
-	FLAG_RELOADED = 8, /* that file is read once more */
-	FLAG_LINES = 16,   /* events are told one by one */
-	FLAG_SLOW = 32,    /* processes are counted when it is time */
-	FLAG_CUT = 192,    /* distributions are published */
+	FLAG_RELOADED = 8,    /* that file is read once more */
+	FLAG_LINES = 16,      /* events are told one by one */
+	FLAG_SLOW = 32,       /* processes are counted when it is time */
+	FLAG_DESCRIBED = 192, /* distributions are described */
+	FLAG_SKIPPED = 64,    /* a predecessor may have read its records */
 };
 
 static enum phase {
@@ -130,7 +131,7 @@ static void distributions_skip(void)
 					.changed = false;
 }
 
-/* Those of earlier executions: the more there are, the longer a cut takes. */
+/* Those of earlier executions: to describe them takes time. */
 static void distributions_empty(void)
 {
 	struct ttm_chip *chip;
@@ -216,7 +217,7 @@ static void engine_waits(void)
 	rounds++;
 	while (phase != PHASE_END && phase_is_over())
 		phase_next();
-	if ((now.input.flags & FLAG_CUT) != FLAG_CUT)
+	if ((now.input.flags & FLAG_DESCRIBED) != FLAG_DESCRIBED)
 		distributions_skip();
 	if (phase == PHASE_END) {
 		host.engine->stop = 1;
@@ -331,8 +332,13 @@ static void bad_begin(void)
 	host.engine->watcher.record = now.input.flags & FLAG_LINES ?
 		ttm_engine_record :
 		NULL;
-	if ((now.input.flags & FLAG_CUT) == FLAG_CUT)
+	if ((now.input.flags & FLAG_DESCRIBED) == FLAG_DESCRIBED)
 		distributions_empty();
+	/* Whatever was let go in the execution before. */
+	host.engine->read_before_ns = (now.input.flags & FLAG_DESCRIBED) ==
+			FLAG_SKIPPED ?
+		UINT64_MAX :
+		0;
 	segment_steps();
 	if (!(now.input.flags & FLAG_UNSEALED))
 		segment_seal();
@@ -371,8 +377,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	segment_undo();
 	segment_check_good();
 	segment_check_sums();
-	/* Who is let go may come back; in the next execution nobody does. */
-	ttm_let_go_trim(&host.engine->let_go, host.engine->output.image, 0);
 	segment_check_rest();
 	chips_forget();
 	return 0;
@@ -384,7 +388,7 @@ size_t fuzz_seed(unsigned n, uint8_t to[FUZZ_INPUT_MAX])
 {
 	static const uint8_t flags[] = { 0, FLAG_DIES, FLAG_SERVED | FLAG_DIES,
 		FLAG_SERVED | FLAG_DIES | FLAG_RELOADED, FLAG_LINES,
-		FLAG_CUT | FLAG_SLOW };
+		FLAG_DESCRIBED | FLAG_SLOW, FLAG_SKIPPED | FLAG_DIES };
 	struct fuzz_input input;
 	uint64_t random = n;
 	unsigned i;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "aggregate/engine_state.h"
+#include "daemon/engine_state.h"
 #include "fuzz/segment_base.h"
 #include "fuzz/steps.h"
 

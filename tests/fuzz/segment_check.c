@@ -26,7 +26,7 @@ void segment_check_good(void)
 			process->source.reason);
 	for (i = 0; i < process->parts_len; i++) {
 		row = ttm_image_row(host.engine->output.image, TTM_TABLE_SHARES,
-			process->parts[i]->row);
+			process->parts[i]->usage.row);
 		if (!row)
 			fuzz_fail("a share of the good process is gone");
 		memcpy(&share, row, sizeof(share));
@@ -58,7 +58,7 @@ static size_t rows_used(enum ttm_table_id table)
 /* Tables whose rows are of processes: the rest is of chips, which are remembered. */
 static const enum ttm_table_id of_processes[] = { TTM_TABLE_DIRECTORIES,
 	TTM_TABLE_PROCESSES, TTM_TABLE_SHARES, TTM_TABLE_NAMES, TTM_TABLE_MARKS,
-	TTM_TABLE_FAILURES, TTM_TABLE_QUARANTINE, TTM_TABLE_POSITIONS };
+	TTM_TABLE_FAILURES, TTM_TABLE_QUARANTINE };
 
 #define OF_PROCESSES (sizeof(of_processes) / sizeof(of_processes[0]))
 
@@ -192,7 +192,7 @@ void segment_good_keep(void)
 	for (i = 0; i < process->parts_len; i++)
 		memcpy(&good_shares[i],
 			ttm_image_row(host.engine->output.image,
-				TTM_TABLE_SHARES, process->parts[i]->row),
+				TTM_TABLE_SHARES, process->parts[i]->usage.row),
 			sizeof(good_shares[i]));
 	memcpy(&good_row,
 		ttm_image_row(host.engine->output.image, TTM_TABLE_PROCESSES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A publication, and a reader of the aggregate: publication_write() in
- * lib/aggregate/publish.c, row_write() in publish_objects.c, docs/aggregate.md
+ * lib/daemon/publish/publish.c, row_write() in publish_objects.c, docs/aggregate.md
  * ("Reading a copy").
  *
  * Stores go through buffers to the memory that the reader sees: with TSO in their

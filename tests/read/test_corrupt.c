@@ -84,9 +84,9 @@ static void reading_is_harmless(void)
 	ttmem_reader_close(&reader);
 }
 
-static const uint64_t values[] = { 0, 1, 2, 7, 8, 0x440, 4095, 4096, 1u << 20,
-	1u << 26, UINT32_MAX, 1ull << 32, 1ull << 40, INT64_MAX, 1ull << 63,
-	UINT64_MAX, UINT64_MAX - 7 };
+static const uint64_t values[] = { 0, 1, 2, 7, 8, AGG_COPY_SIZE, 4095, 4096,
+	1u << 20, 1u << 26, UINT32_MAX, 1ull << 32, 1ull << 40, INT64_MAX,
+	1ull << 63, UINT64_MAX, UINT64_MAX - 7 };
 
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
@@ -168,10 +168,10 @@ static void test_every_word_of_a_copy_s_directory(void)
 
 static void test_every_word_of_the_rows(void)
 {
-	uint64_t end = agg.table_off[AGG_DISTRIBUTIONS] + 0x100;
+	uint64_t end = agg.table_off[AGG_DISTRIBUTIONS] + 0x60;
 	uint64_t step = 1 + 99 / test_scale(100), off, n = 0;
 
-	for (off = 0x440; off < end; off += 8 * step) {
+	for (off = AGG_COPY_SIZE; off < end; off += 8 * step) {
 		word_try(agg.copy_off[0] + off, values[n++ % VALUES], 0);
 		word_try(agg.copy_off[0] + off, values[n++ % VALUES], 0);
 	}

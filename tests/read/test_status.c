@@ -206,10 +206,10 @@ static void test_another_version(void)
 	own_directory(base, path, &st);
 	strcat(path, "/aggregate");
 	agg_make(&agg, NULL, 16, 0);
-	agg_put32(&agg, 0x08, 3);
+	agg_put32(&agg, 0x08, 4);
 	agg_write(&agg, path);
 	no_figures(TTMEM_SOURCE_VERSION, -ENODATA);
-	agg_put32(&agg, 0x08, 1);
+	agg_put32(&agg, 0x08, 3);
 	agg_put64(&agg, 0x10, 12345); /* another layout of the same version */
 	agg_seal(&agg);
 	agg_write(&agg, path);

@@ -46,8 +46,8 @@ def check(place, seed):
         due = sum(figure[flow] for device in snapshot['devices']
                   for figure in device['figures'].values()
                   for flow in ('alloc_objects', 'free_objects'))
-        # 40 events do not overrun a lane.
-        if drained != due:
+        # A restart begins them anew.
+        if drained > due:
             last['wrong'].append(f'{drained} in distributions, {due} due')
         if snapshot['health']['attached'] or place.segments():
             last['wrong'].append('not all are retired')

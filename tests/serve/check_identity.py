@@ -246,20 +246,30 @@ def check_opened_later_by_all_leaves_nothing(place):
                              'dram.alloc_objects': 0})
 
 
-def check_opened_later_as_two_chips_each_has_its_own_sizes(place):
-    """Both were device 0 that nobody knew; what each did is on its own chip."""
+def check_opened_later_as_two_chips_leaves_sizes(place):
+    """Both were device 0 that nobody knew: sums are each chip's own; the sizes that
+    records told stay with device 0, and go with it."""
     place.serve()
     loads = [place.run(''.join(f'alloc 0 dram {i} 0x1000 1M\n'
                                for i in range(1, objects + 1)) +
                        f'sync\nopen 0 chip={chip}\nsync\n')
              for objects, chip in ((1, '0xa'), (3, '0xb'))]
 
-    for load, wanted in ((None, {None: 4}), (loads[0], {'0xa': 1, None: 3}),
-                         (loads[1], {'0xa': 1, '0xb': 3})):
+    def look(sizes, objects):
+        def at(snapshot):
+            sizes_told(snapshot, sizes)
+            for chip, wanted in objects.items():
+                serve.shows(snapshot.device(chip_id=chip),
+                            {'dram': (wanted * MIB, wanted)})
+        return at
+
+    for load, sizes, objects in ((None, {None: 4}, {None: 4}),
+                                 (loads[0], {None: 4}, {None: 3, '0xa': 1}),
+                                 (loads[1], {}, {'0xa': 1, '0xb': 3})):
         if load:
             load.go()
         place.settled('sizes', *loads, options=('--distributions',),
-                      look=lambda s, w=wanted: sizes_told(s, w))
+                      look=look(sizes, objects))
 
 
 def check_more_chips_than_a_host_has(place):

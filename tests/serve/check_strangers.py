@@ -514,7 +514,7 @@ def check_forged_headers(place):
                                            directory['retired']), (1, 0))
         scene.sees('forged', look)
         scene.holds(1)
-    # A restart: what was read of the victim goes by the victim's directory.
+    # So it is after a restart.
     scene.holds(1)
     scene.server.stop(signal.SIGKILL)
     scene.server = place.serve('--verbose', mode='system')

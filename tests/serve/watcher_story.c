@@ -29,6 +29,7 @@ struct known_process {
 
 struct story {
 	uint64_t snapshots;
+	uint64_t restarts;
 	struct ttmem_info_row info; /* of the last one */
 	struct known_device devices[DEVICES_MAX];
 	size_t devices_len;
@@ -300,11 +301,27 @@ static void histories_check(struct story *story, const struct ttmem_snapshot *s)
 	}
 }
 
+/* They begin anew with each ttmemd. */
+static void distributions_forget(
+	struct story *story, const struct ttmem_snapshot *s)
+{
+	const struct ttmem_health_row *health = ttmem_snapshot_health(s);
+	size_t i;
+
+	if (!health || health->restarts == story->restarts)
+		return;
+	story->restarts = health->restarts;
+	for (i = 0; i < story->devices_len; i++)
+		memset(story->devices[i].distributions, 0,
+			sizeof(story->devices[i].distributions));
+}
+
 static void distributions_check(
 	struct story *story, const struct ttmem_snapshot *s)
 {
 	size_t len = ttmem_snapshot_distributions_len(s), i;
 
+	distributions_forget(story, s);
 	for (i = 0; i < len; i++) {
 		const struct ttmem_distribution_row
 			*row = ttmem_snapshot_distribution(s, i);

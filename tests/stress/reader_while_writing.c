@@ -192,7 +192,7 @@ static bool ring_copy(struct reader *reader, const struct lane *lane,
 			lane->ring_off);
 }
 
-/* The lower of two readings: see control_confirm() in lib/aggregate/drain.c. */
+/* The lower of two readings: see control_confirm() in lib/daemon/follow/drain.c. */
 static bool get_count(const struct reader *reader, uint64_t *to, uint64_t off)
 {
 	uint64_t again;

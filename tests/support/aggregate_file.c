@@ -26,8 +26,7 @@ static const uint32_t strides[AGG_TABLES] = {
 	[AGG_HISTORY_1S] = 0x40 + AGG_HISTORY_POINTS * 0x80,
 	[AGG_HISTORY_10S] = 0x40 + AGG_HISTORY_POINTS * 0x80,
 	[AGG_HISTORY_1M] = 0x40 + AGG_HISTORY_POINTS * 0x80,
-	[AGG_DISTRIBUTIONS] = 0xb480,
-	[AGG_POSITIONS] = 0x30,
+	[AGG_DISTRIBUTIONS] = 0x60,
 	[AGG_TELEMETRY] = 0x2b8,
 	[AGG_HOLDERS] = 0x150,
 };
@@ -86,9 +85,9 @@ static void header_put(struct agg *agg)
 	unsigned i;
 
 	memcpy(agg->bytes, "TTMEMAGG", 8);
-	agg_put32(agg, 0x08, 2);
+	agg_put32(agg, 0x08, 3);
 	agg_put32(agg, 0x0c, 4096);
-	h = mix(mix(mix(h, 2), 0x800), 0x440);
+	h = mix(mix(mix(h, 3), 0x800), AGG_COPY_SIZE);
 	h = mix(mix(mix(h, 0x58), 9), 32);
 	agg_put64(agg, 0x10, h);
 	for (i = 0; i < 32; i++)
@@ -136,7 +135,7 @@ static void copy_put(struct agg *agg, unsigned copy)
 void agg_make(struct agg *agg, const struct agg_table tables[AGG_TABLES],
 	uint64_t objects_capacity, uint64_t object_stride)
 {
-	uint64_t off = 0x440;
+	uint64_t off = AGG_COPY_SIZE;
 	unsigned i;
 
 	memset(agg, 0, sizeof(*agg));

@@ -26,11 +26,11 @@ enum {
 	AGG_HISTORY_10S,
 	AGG_HISTORY_1M,
 	AGG_DISTRIBUTIONS,
-	AGG_POSITIONS,
 	AGG_TELEMETRY,
 	AGG_HOLDERS,
 	AGG_TABLES,
-	AGG_COPY_TABLES = 0x40, /* of the directory, from the copy's start */
+	AGG_COPY_SIZE = 0x438,
+	AGG_COPY_TABLES = 0x38, /* of the directory, from the copy's start */
 	AGG_LIVE = 0x800,       /* heartbeat, active, superseded, objects_seq */
 	AGG_HISTORY_POINTS = 8, /* capacity of the histories made here */
 	AGG_OBJECT_SIZE = 0x58,

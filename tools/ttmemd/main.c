@@ -3,9 +3,9 @@
  * ttmemd: puts the threads together, and waits to be told to stop.
  *
  *   main    signals, the service manager
- *   watch   lib/aggregate/watch.h
- *   drain   lib/aggregate/engine.h
- *   scout, workers   lib/aggregate/telemetry.h
+ *   watch   lib/daemon/find/watch.h
+ *   drain   lib/daemon/engine.h
+ *   scout, workers   lib/daemon/sensors/telemetry.h
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,11 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "aggregate/engine.h"
-#include "aggregate/telemetry.h"
-#include "aggregate/watch.h"
 #include "common/error.h"
 #include "daemon.h"
+#include "daemon/engine.h"
+#include "daemon/find/watch.h"
+#include "daemon/sensors/telemetry.h"
 
 /* Between attempts to create the directory that ttmemd publishes in. */
 #define RETRY_MS 1000
