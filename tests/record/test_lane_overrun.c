@@ -35,6 +35,28 @@ static void test_full_lane_keeps_everything(void)
 	segment_unref(&segment);
 }
 
+static void test_mesh_of_32_has_one_record_and_one_slot_per_buffer(void)
+{
+	uint32_t members[32], mesh, i;
+	struct segment *segment;
+
+	for (i = 0; i < 32; i++)
+		members[i] = i;
+	mesh = ttmem_mesh_open(members, 32);
+	for (i = 0; i < 2048; i++)
+		ttmem_alloc(mesh, TTMEM_DRAM, i, 0, 1 + i);
+	segment = test_segment_at_rest();
+	TEST_ASSERT_FALSE(segment->lanes[0].overrun);
+	TEST_ASSERT_EQUAL_UINT64(2048, segment->lanes[0].records_len);
+	TEST_ASSERT_EQUAL_UINT64(2048, segment->objects_len);
+	for (i = 0; i < 2048; i++) {
+		TEST_ASSERT_EQUAL_UINT64(i, segment->lanes[0].records[i].id);
+		TEST_ASSERT_EQUAL_INT(
+			32, __builtin_popcountll(segment->objects[i].members));
+	}
+	segment_unref(&segment);
+}
+
 static void test_one_more_overwrites_the_oldest(void)
 {
 	struct segment *segment;
@@ -89,6 +111,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_full_lane_keeps_everything);
+	RUN_TEST(test_mesh_of_32_has_one_record_and_one_slot_per_buffer);
 	RUN_TEST(test_one_more_overwrites_the_oldest);
 	RUN_TEST(test_tail_and_slots_stay_exact_over_many_laps);
 	return UNITY_END();
