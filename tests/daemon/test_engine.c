@@ -319,7 +319,7 @@ static void tells_more(uint64_t pci_first)
 	ttmem_alloc(0, TTMEM_DRAM, 2, 0, 100);
 	look_at_all(attached);
 	TEST_ASSERT_EQUAL_UINT64(1, rows_shown(TTM_TABLE_DEVICES));
-	/* What records told goes with what it was known as; nothing else does. */
+	/* Distributions stay with the old identity of the device; live objects move. */
 	TEST_ASSERT_EQUAL_UINT64(0, distribution_total(TTMEM_FIGURE_DRAM));
 	TEST_ASSERT_EQUAL_UINT64(2,
 		attached->process->parts[0]

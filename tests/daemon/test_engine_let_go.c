@@ -84,7 +84,7 @@ static void test_records_from_before_a_restart_are_missed(void)
 	TEST_ASSERT_EQUAL_UINT64(2, attached->process->model.live_objects);
 	TEST_ASSERT_EQUAL_UINT64(3, attached->process->missed);
 	TEST_ASSERT_EQUAL_UINT64(3, engine->stats.missed);
-	/* What comes now is read. */
+	/* Later records are read. */
 	ttmem_alloc(0, TTMEM_DRAM, 8, 0, 100);
 	fd = drained_copy(test_segment_path());
 	TEST_ASSERT_TRUE(dup2(fd, attached->fd) >= 0);

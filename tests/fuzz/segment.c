@@ -334,7 +334,7 @@ static void bad_begin(void)
 		NULL;
 	if ((now.input.flags & FLAG_DESCRIBED) == FLAG_DESCRIBED)
 		distributions_empty();
-	/* Whatever was let go in the execution before. */
+	/* The execution before may have set this. */
 	host.engine->read_before_ns = (now.input.flags & FLAG_DESCRIBED) ==
 			FLAG_SKIPPED ?
 		UINT64_MAX :

@@ -258,7 +258,7 @@ static void test_after_4095_sets_there_are_counts(void)
 	TEST_ASSERT_FALSE(set & HANDLE);
 	TEST_ASSERT_EQUAL_UINT32(cores, set);
 	TEST_ASSERT_TRUE(sets <= SETS_MAX && sets > SETS_MAX - 20);
-	/* Those that there are go on. */
+	/* Existing sets can still be used. */
 	TEST_ASSERT_TRUE(ttmem_core_set(cross, 2) & HANDLE);
 	ttmem_cb_alloc(0, 1, 2, 0, 100, set, 0);
 	cb_has_no_set(2, cores);

@@ -247,7 +247,7 @@ static void test_pop_to_ends_all_scopes_above_a_depth(void)
 		segment_name_parent(segment, buffer(segment, 3)->scope));
 	TEST_ASSERT_EQUAL_UINT32(0, buffer(segment, 4)->scope);
 	segment_unref(&segment);
-	/* Ten levels too deep; no underflow. */
+	/* Ten pushes were too deep; their pops caused no underflow. */
 	test_anomalies_are((uint64_t[TTMEM_ANOMALIES]){
 		[TTMEM_ANOMALY_SCOPE_TOO_DEEP] = 10 });
 }

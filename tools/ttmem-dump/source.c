@@ -250,7 +250,7 @@ static int lines_parse(const char *path, const struct lines *lines,
 		return TTM_EXIT_NO_DATA;
 	}
 	r = line_parse(last, ret_snapshot, error);
-	/* Whoever writes it may be in the middle of a line. */
+	/* The last line is incomplete while another program is writing it. */
 	if (r == -EPROTO && last->text[last->length - 1] != '\n' &&
 		lines->before.length > 0)
 		r = line_parse(&lines->before, ret_snapshot, error);
