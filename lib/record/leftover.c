@@ -21,6 +21,8 @@
 #define TIDY_ABOVE_MARKERS 256u
 #define ITEMS_MAX 4096u
 #define NAME_SIZE 96u
+#define LOCK_NAP_NS 100000
+#define LOCK_NAPS 1000u
 
 struct item {
 	uint64_t time_ns;
@@ -284,16 +286,35 @@ static int marker_visit(void *context, const char *name)
 	return 0;
 }
 
-/*
- * Opens the lost file. One thread of all processes tidies at a time: the lock belongs to
- * the open file, and closing the file drops it.
- * Returns a descriptor or a negative errno.
- */
-static int lost_open(int directory)
+static int lost_lock(int lost, short type)
 {
 	struct flock lock = {
-		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
+		.l_type = type, .l_whence = SEEK_SET, .l_len = 1
 	};
+
+	return fcntl(lost, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+/*
+ * Takes the lock of the lost file: one thread of all processes tidies at a time. Waits
+ * for the thread that has it, if the caller needs the room, but not for long.
+ */
+static int lost_lock_take(int lost, bool pressed)
+{
+	const struct timespec nap = { .tv_nsec = LOCK_NAP_NS };
+	int r = lost_lock(lost, F_WRLCK);
+	unsigned naps;
+
+	for (naps = 0; pressed && r == -EAGAIN && naps < LOCK_NAPS; naps++) {
+		nanosleep(&nap, NULL);
+		r = lost_lock(lost, F_WRLCK);
+	}
+	return r;
+}
+
+/* Opens and locks the lost file. Returns a descriptor or a negative errno. */
+static int lost_open(int directory, bool pressed)
+{
 	int fd = openat(directory, TTM_LOST_FILE,
 		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	int r = 0;
@@ -302,8 +323,10 @@ static int lost_open(int directory)
 		return -errno;
 	/* Set the mode whatever the umask is, and allocate room for the
 	 * count first: beyond a limit, the write would be a signal. */
-	if (fchmod(fd, 0600) < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0)
+	if (fchmod(fd, 0600) < 0)
 		r = -errno;
+	if (r == 0)
+		r = lost_lock_take(fd, pressed);
 	if (r == 0)
 		r = ttm_range_allocate(fd, 0, sizeof(struct ttm_lost));
 	if (r < 0) {
@@ -387,7 +410,7 @@ static void lost_add(int fd, const struct ttm_lost *lost)
 	while (n < 0 && errno == EINTR);
 }
 
-static void tidy(struct tidy *tidy, uint64_t above)
+static void tidy(struct tidy *tidy, uint64_t above, bool pressed)
 {
 	int lost;
 
@@ -395,10 +418,10 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	if ((tidy->bytes <= above && tidy->markers <= TIDY_ABOVE_MARKERS) ||
 		ttm_directory_is_served(tidy->directory))
 		return;
-	lost = lost_open(tidy->directory);
+	lost = lost_open(tidy->directory, pressed);
 	if (lost == -ENOSPC && tidy->bytes > above) {
 		room_make(tidy);
-		lost = lost_open(tidy->directory);
+		lost = lost_open(tidy->directory, pressed);
 	}
 	if (lost < 0)
 		return;
@@ -410,6 +433,9 @@ static void tidy(struct tidy *tidy, uint64_t above)
 	if (tidy->markers > TIDY_ABOVE_MARKERS)
 		ttm_directory_each(tidy->directory, marker_visit, tidy);
 	lost_add(lost, &tidy->lost);
+	/* A child forked meanwhile has the file open, too: closing it would
+	 * leave the lock. */
+	lost_lock(lost, F_UNLCK);
 	close(lost);
 }
 
@@ -436,7 +462,7 @@ void ttm_leftover_tidy(int directory, bool pressed)
 		return;
 	memory->directory = directory;
 	memory->above = tidy_above(directory);
-	tidy(memory, pressed ? memory->above / 2 : memory->above);
+	tidy(memory, pressed ? memory->above / 2 : memory->above, pressed);
 	ttm_private_memory_drop(memory, sizeof(*memory));
 }
 
