@@ -117,12 +117,14 @@ unsigned ttm_overlap_next(
 static inline bool ttm_place_is_alone(
 	const struct ttm_process *process, unsigned place)
 {
+	/* pairs(held): acquire, with ttm_place_hold: a place that is held is
+	 * counted */
+	uint64_t held = ttm_load32_acquire(&process->places[place].held);
 	struct ttm_overlap overlap;
 
 	/* relaxed: this may miss an object that another thread is inserting.
 	 * Many programs have but one place. */
-	if (TTM_LIKELY(ttm_load(&process->held_len) ==
-		    ttm_load32(&process->places[place].held)))
+	if (TTM_LIKELY(ttm_load(&process->held_len) == held))
 		return true;
 	ttm_overlap_start(&overlap, ttm_place_members(process, place), place);
 	return ttm_overlap_next(process, &overlap) == 0;
