@@ -305,8 +305,8 @@ struct ttmem_core_range {
 /*
  * Returns a handle (bit 31 set) that stands for the cores of all `ranges` wherever a
  * `cores` argument is taken: with it, the memory that CBs take on their cores is known
- * exactly. The same cores give the same handle; it stays valid like a mesh handle.
- * Ranges may overlap. `ranges` is not kept. Returns the plain number of cores when off,
+ * exactly. The same cores give the same handle, unless two threads ask at once. It stays
+ * valid like a mesh handle. Ranges may overlap. `ranges` is not kept. Returns the plain number of cores when off,
  * for cores outside of the grid, and after 4,095 different sets; 0 for no ranges.
  */
 TTMEM_API uint32_t ttmem_core_set(

@@ -186,7 +186,8 @@ TTM_COLD uint32_t ttm_core_set_publish(
 	const struct ttm_core_set *sets = ttm_pointer_load(&sets_memory);
 	uint32_t id = set_publish(process, &sets[number]);
 
-	/* Two threads may both publish the set; either id is right. */
-	ttm_store32(&process->core_set_ids[number], id);
+	/* Two threads may both publish the set: all use the id stored first. */
+	if (id && !ttm_cas32(&process->core_set_ids[number], 0, id))
+		id = ttm_load32(&process->core_set_ids[number]);
 	return id;
 }
