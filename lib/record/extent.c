@@ -297,33 +297,37 @@ void ttm_extent_abandon(
 	ttm_store32_release(&process->directory[index], TTM_EXTENT_UNUSED);
 }
 
-bool ttm_extent_move(
+void *ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place)
 {
 	struct ttm_hold hold;
-	bool moved;
 
 	ttm_hold(&hold);
 	/* Store the new address first: if another thread forks in between,
 	 * its child maps private memory there and nowhere else. */
 	ttm_pointer_set(&process->extents[index], place);
-	moved = mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
-			MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
-	if (!moved)
-		growth_block(process);
+	if (mremap(extent, TTM_EXTENT_SIZE, TTM_EXTENT_SIZE,
+		    MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+		place = extent;
+		ttm_pointer_set(&process->extents[index], place);
+	}
 	ttm_release(&hold);
-	return moved;
+	return place;
 }
 
-/* Finds the extent among those that are mapped, of which there are few hundreds. */
 static uint32_t extent_index(
 	const struct ttm_process *process, const struct ttm_extent *extent)
 {
-	uint32_t i = 0;
+	uint32_t number = ttm_load32(&extent->number),
+		 i; /* relaxed: a number */
 
-	while (ttm_pointer_load(&process->extents[i]) !=
-		ttm_pointer_load(&extent->memory))
-		i++;
+	if (number)
+		return number - 1;
+	/* Another thread has just stored the memory, and not yet the number. */
+	for (i = 0; i < TTM_EXTENTS_MAX; i++)
+		if (ttm_pointer_load(&process->extents[i]) ==
+			ttm_pointer_load(&extent->memory))
+			break;
 	return i;
 }
 
@@ -335,9 +339,12 @@ bool ttm_extent_allocate(struct ttm_process *process, struct ttm_extent *extent,
 	bool done;
 	int fd;
 
+	/* Only a new failure moves the end of the pause. */
+	if (ttm_growth_is_blocked(process))
+		return false;
 	ttm_hold(&hold);
 	fd = segment_fd(process);
-	done = fd >= 0 && !ttm_growth_is_blocked(process) &&
+	done = fd >= 0 &&
 		ttm_range_allocate(fd, extent_off(index) + from, size) == 0;
 	if (done)
 		/* Saves the page faults of the first touches, if the kernel can. */
@@ -362,6 +369,7 @@ static void extent_put(struct ttm_process *process, struct ttm_extent *extent,
 		ttm_extent_abandon(process, index, memory);
 		return;
 	}
+	ttm_store32(&extent->number, index + 1); /* relaxed: see extent_index */
 	TTM_TESTPOINT("extent placed");
 	ttm_extent_enter(process, index, type, ordinal);
 }

@@ -30,6 +30,7 @@
 #define TTM_BATCH_LEN 32u
 #define TTM_CACHE_LEN (8 * TTM_BATCH_LEN) /* room for a burst of frees */
 #define TTM_SLOT_EXTENTS_MAX (TTM_EXTENTS_MAX)
+#define TTM_RUN_EXTENTS 64u
 #define TTM_BLOCK_EXTENTS_MAX                                                  \
 	(TTM_LANES_MAX * (TTM_DEVICES_MAX + 1) / TTM_BLOCKS_PER_EXTENT)
 #define TTM_NAME_EXTENTS_MAX 64u
@@ -62,7 +63,8 @@ void ttm_testpoint(const char *label);
  * file must not be touched: on a full filesystem that kills the program.
  */
 struct ttm_extent {
-	void *memory; /* address of the mapping; NULL: none */
+	void *memory;    /* address of the mapping; NULL: none */
+	uint32_t number; /* index + 1 in the directory */
 	uint32_t ready;
 };
 
@@ -169,9 +171,10 @@ struct ttm_process {
 	/* slots */
 	_Alignas(128) uint64_t free_batches; /* tag << 32 | first slot + 1 */
 	uint64_t reserved0[15];              /* padding */
-	struct ttm_words *slots_at; /* address range of all extents of slots */
-	uint32_t slot_extents;      /* as many fit there */
-	uint32_t slots_open;        /* extents below have all their memory */
+	struct ttm_words *run; /* address range of the first extents of slots */
+	uint32_t run_len;      /* slots in the run; 0 without a run */
+	uint32_t slots_open;   /* extents below have all their memory */
+	uint32_t slots_prepared; /* the last extent that extent_prepare tried */
 	struct ttm_extent slots[TTM_SLOT_EXTENTS_MAX];
 	void *links[TTM_SLOT_EXTENTS_MAX]; /* struct ttm_link */
 
@@ -240,13 +243,21 @@ static inline struct ttm_process *ttm_process_now(void)
 struct ttm_process *ttm_process_start_lazily(void);
 
 /*
- * Returns the address of a slot. The extents of slots are mapped one after another: that
- * saves a load between clock and CAS, from the slot's number to its extent.
+ * Returns the address of a slot. The first extents of slots are mapped one after
+ * another: that saves a load between clock and CAS, from the slot's number to its
+ * extent.
  */
 static inline struct ttm_words *ttm_slot_at(
-	const struct ttm_process *process, uint32_t slot)
+	struct ttm_process *process, uint32_t slot)
 {
-	return &process->slots_at[slot];
+	struct ttm_words *extent;
+
+	/* pairs(slot-run): acquire, with run_extend: the extent is mapped */
+	if (TTM_LIKELY(slot < ttm_load32_acquire(&process->run_len)))
+		return &process->run[slot];
+	extent = ttm_pointer_load(
+		&process->slots[slot / TTM_SLOTS_PER_EXTENT].memory);
+	return &extent[slot % TTM_SLOTS_PER_EXTENT];
 }
 
 /* -- the switch -------------------------------------------------------------------- */

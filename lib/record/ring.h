@@ -125,8 +125,8 @@ static TTM_INLINE bool ttm_ring_blocks(struct ttm_ring *ring, uint64_t members)
  * async-signal-safe (a nested hook uses no ring).
  */
 
-/* Reserves address space for all slots; returns false if there is none. */
-bool ttm_supply_init(struct ttm_process *process);
+/* Reserves address space for the first slots; without it they are anywhere. */
+void ttm_supply_init(struct ttm_process *process);
 void ttm_supply_drop(struct ttm_process *process);
 
 void ttm_supply_spill(struct ttm_ring *ring);

@@ -338,10 +338,12 @@ static bool segment_has_survivors(struct ttm_process *process)
 	const struct ttm_words *slots;
 	uint32_t extent, i, len;
 
-	for (extent = 0; extent < process->slot_extents; extent++) {
-		slots = ttm_slot_at(process, extent * TTM_SLOTS_PER_EXTENT);
+	for (extent = 0; extent < TTM_SLOT_EXTENTS_MAX; extent++) {
 		len = ttm_extent_ready_len(
 			&process->slots[extent], sizeof(*slots));
+		if (!len)
+			continue;
+		slots = ttm_slot_at(process, extent * TTM_SLOTS_PER_EXTENT);
 		/* relaxed: concurrent changes of other threads come too late */
 		for (i = 0; i < len; i++)
 			if (TTM_W0_STATE(ttm_load(&slots[i].w[0])) ==

@@ -101,10 +101,10 @@ void ttm_extent_abandon(
 	struct ttm_process *process, uint32_t index, void *extent);
 
 /*
- * Between claim and publication: moves the extent to a reserved address. Returns
- * false if that is impossible; after that, growth pauses.
+ * Between claim and publication: moves the extent to a free address. Returns its
+ * address then.
  */
-bool ttm_extent_move(
+void *ttm_extent_move(
 	struct ttm_process *process, uint32_t index, void *extent, void *place);
 
 /*

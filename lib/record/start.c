@@ -146,14 +146,6 @@ static bool root_is_ours(struct ttm_root *root)
 
 /* -- making a process ------------------------------------------------------------- */
 
-static void process_drop(struct ttm_process *process)
-{
-	ttm_segment_discard(process);
-	ttm_supply_drop(process);
-	ttm_index_drop(process);
-	ttm_private_memory_drop(process, sizeof(*process));
-}
-
 static int process_make(
 	const char *dir, uint64_t max_bytes, struct ttm_process **ret_process)
 {
@@ -164,16 +156,27 @@ static int process_make(
 		return -ENOMEM;
 	process->fd = TTM_NO_DESCRIPTOR;
 	r = ttm_index_init(process);
-	if (r == 0 && !ttm_supply_init(process))
-		r = -ENOMEM;
-	if (r == 0)
+	if (r == 0) {
 		r = ttm_segment_create(process, dir, max_bytes);
+		if (r < 0)
+			ttm_index_drop(process);
+		else
+			ttm_supply_init(process);
+	}
 	if (r < 0) {
-		process_drop(process);
+		ttm_private_memory_drop(process, sizeof(*process));
 		return r;
 	}
 	*ret_process = process;
 	return 0;
+}
+
+static void process_drop(struct ttm_process *process)
+{
+	ttm_segment_discard(process);
+	ttm_supply_drop(process);
+	ttm_index_drop(process);
+	ttm_private_memory_drop(process, sizeof(*process));
 }
 
 /* Removes the process from the root; returns false if another thread did. */

@@ -3,7 +3,6 @@
 /* The supply of free slots: extents of slots, and the stack of batches. */
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "record/ring.h"
 #include "record/segment.h"
@@ -11,47 +10,21 @@
 #define STEP_LEN 128u /* slots that get memory in one step */
 #define SLOT_SIZE sizeof(struct ttm_words)
 #define STEP_SIZE ((uint32_t)(STEP_LEN * SLOT_SIZE))
-#define ADDRESS_SPACE_SHARE 32u /* of a limited address space */
 #define LINKS_SIZE (TTM_SLOTS_PER_EXTENT * sizeof(struct ttm_link))
+#define RUN_SIZE ((size_t)TTM_RUN_EXTENTS * TTM_EXTENT_SIZE)
 
-static size_t slots_size(const struct ttm_process *process)
+void ttm_supply_init(struct ttm_process *process)
 {
-	return (size_t)process->slot_extents * TTM_EXTENT_SIZE;
-}
+	void *run = mmap(NULL, RUN_SIZE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-/* Returns how many extents of slots fit the address space that may be reserved. */
-static uint32_t slot_extents_max(void)
-{
-	const uint32_t most = TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT;
-	struct rlimit limit;
-	uint64_t share;
-
-	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return most;
-	share = limit.rlim_cur / ADDRESS_SPACE_SHARE / TTM_EXTENT_SIZE;
-	return share < most ? (uint32_t)share : most;
-}
-
-bool ttm_supply_init(struct ttm_process *process)
-{
-	void *range = MAP_FAILED;
-	uint32_t extents;
-
-	/* Locked memory may be limited, too: then less will do. */
-	for (extents = slot_extents_max(); extents && range == MAP_FAILED;
-		extents /= 2) {
-		process->slot_extents = extents;
-		range = mmap(NULL, slots_size(process), PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	}
-	process->slots_at = range == MAP_FAILED ? NULL : range;
-	return process->slots_at != NULL;
+	process->run = run == MAP_FAILED ? NULL : run;
 }
 
 void ttm_supply_drop(struct ttm_process *process)
 {
-	if (process->slots_at)
-		munmap(process->slots_at, slots_size(process));
+	if (process->run)
+		munmap(process->run, RUN_SIZE);
 }
 
 static struct ttm_link *link_at(struct ttm_process *process, uint32_t slot)
@@ -139,34 +112,66 @@ static void step_push(struct ttm_process *process, uint32_t base)
 	stack_push(process, first, previous);
 }
 
+/*
+ * Moves an extent that no other thread has seen yet to its place in the run. An extent
+ * that cannot be there stays where it is.
+ */
+static void *run_place(struct ttm_process *process, uint32_t ordinal,
+	uint32_t index, void *extent)
+{
+	void *place = process->run + (size_t)ordinal * TTM_SLOTS_PER_EXTENT;
+
+	if (!process->run || ordinal >= TTM_RUN_EXTENTS)
+		return extent;
+	return ttm_extent_move(process, index, extent, place);
+}
+
+/* Extends the run after an extent was stored in process->slots. */
+static void run_extend(struct ttm_process *process)
+{
+	uint32_t len, ordinal;
+
+	for (;;) {
+		/* Of two threads that store neighbours at once, one sees
+		 * both. */
+		ttm_fence_after_cas();
+		len = ttm_load32(&process->run_len); /* relaxed: the CAS */
+		ordinal = len / TTM_SLOTS_PER_EXTENT;
+		if (!process->run || ordinal >= TTM_RUN_EXTENTS ||
+			ttm_pointer_load(&process->slots[ordinal].memory) !=
+				(void *)(process->run + len))
+			return;
+		/* pairs(slot-run): full, with ttm_slot_at */
+		ttm_cas32(&process->run_len, len, len + TTM_SLOTS_PER_EXTENT);
+	}
+}
+
 /* Adds an extent without memory; returns false if another thread takes this ordinal. */
 static bool extent_add(struct ttm_process *process, uint32_t ordinal)
 {
-	void *place = ttm_slot_at(process, ordinal * TTM_SLOTS_PER_EXTENT);
+	struct ttm_extent *slots = &process->slots[ordinal];
 	struct ttm_link *links = ttm_private_memory(LINKS_SIZE);
 	void *extent = NULL;
 	uint32_t index;
 
 	if (links)
 		extent = ttm_extent_claim(process, &index);
-	/* Claim the links first: every thread that sees a slot needs them. If
-	 * the move fails, they keep this ordinal from being used again: it may
-	 * have no reserved addresses any more. */
-	if (extent && ttm_pointer_set_once(&process->links[ordinal], links)) {
-		links = NULL;
-		if (ttm_extent_move(process, index, extent, place)) {
-			ttm_pointer_set_once(
-				&process->slots[ordinal].memory, place);
-			ttm_extent_enter(
-				process, index, TTM_EXTENT_SLOTS, ordinal);
-			return true;
-		}
-	}
-	if (extent)
+	/* Claim the links first: every thread that sees a slot needs them. */
+	if (extent && !ttm_pointer_set_once(&process->links[ordinal], links)) {
 		ttm_extent_abandon(process, index, extent);
-	if (links)
-		ttm_private_memory_drop(links, LINKS_SIZE);
-	return false;
+		extent = NULL;
+	}
+	if (!extent) {
+		if (links)
+			ttm_private_memory_drop(links, LINKS_SIZE);
+		return false;
+	}
+	extent = run_place(process, ordinal, index, extent);
+	slots->number = index + 1;
+	ttm_pointer_set_once(&slots->memory, extent);
+	run_extend(process);
+	ttm_extent_enter(process, index, TTM_EXTENT_SLOTS, ordinal);
+	return true;
 }
 
 /*
@@ -200,22 +205,26 @@ static bool extent_step(struct ttm_process *process, uint32_t ordinal)
  */
 static bool supply_grow(struct ttm_process *process)
 {
-	uint32_t ordinal;
+	uint32_t ordinal, open = TTM_SLOT_EXTENTS_MAX;
 
 	/* While growth is blocked, hooks do not call the kernel. */
 	if (ttm_growth_is_blocked(process))
 		return false;
 	/* relaxed: only the first extent to look at */
 	for (ordinal = ttm_load32(&process->slots_open);
-		ordinal < process->slot_extents; ordinal++) {
+		ordinal < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT; ordinal++) {
 		if (!ttm_pointer_load(&process->links[ordinal]) &&
 			!extent_add(process, ordinal) &&
-			ttm_growth_is_blocked(process))
+			!ttm_pointer_load(&process->links[ordinal]))
 			return false;
-		if (!ttm_pointer_load(&process->slots[ordinal].memory))
-			continue; /* another thread is adding it */
+		if (!ttm_pointer_load(&process->slots[ordinal].memory)) {
+			/* Another thread is adding it: look again later. */
+			open = ordinal < open ? ordinal : open;
+			continue;
+		}
 		if (extent_step(process, ordinal)) {
-			ttm_store32(&process->slots_open, ordinal);
+			open = ordinal < open ? ordinal : open;
+			ttm_store32(&process->slots_open, open);
 			return true;
 		}
 		if (ttm_growth_is_blocked(process))
@@ -226,18 +235,20 @@ static bool supply_grow(struct ttm_process *process)
 
 /*
  * Adds the next extent after the last step of one: a hook that took that step too, would
- * pay for both.
+ * pay for both. Each extent is tried once here, because a failure pauses all growth.
  */
 static void extent_prepare(struct ttm_process *process)
 {
-	/* relaxed: only hints */
-	uint32_t ordinal = ttm_load32(&process->slots_open);
+	/* relaxed: only hints; the CAS chooses one thread */
+	uint32_t next = ttm_load32(&process->slots_open) + 1;
+	uint32_t tried = ttm_load32(&process->slots_prepared);
 
-	if (ttm_load32(&process->slots[ordinal].ready) == TTM_EXTENT_SIZE &&
-		ordinal + 1 < process->slot_extents &&
-		!ttm_pointer_load(&process->links[ordinal + 1]) &&
-		!ttm_growth_is_blocked(process))
-		extent_add(process, ordinal + 1);
+	if (ttm_load32(&process->slots[next - 1].ready) == TTM_EXTENT_SIZE &&
+		next < TTM_SLOTS_MAX / TTM_SLOTS_PER_EXTENT && tried < next &&
+		!ttm_pointer_load(&process->links[next]) &&
+		!ttm_growth_is_blocked(process) &&
+		ttm_cas32(&process->slots_prepared, tried, next))
+		extent_add(process, next);
 }
 
 /* Adds a batch to the cache, which has room for it; false: the segment cannot grow. */
