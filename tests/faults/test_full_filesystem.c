@@ -4,6 +4,8 @@
  * losses later, and when there is space again the segment grows again. Needs a
  * tmpfs of its own.
  */
+#include <time.h>
+
 #include "faults/host.h"
 #include "faults/mounts.h"
 
@@ -14,6 +16,7 @@ enum {
 	SLOTS = 2048, /* in an extent */
 	FIRST = 24,   /* pages that are enough for the header and a start */
 	LAST = 160,   /* and for more than one extent of slots */
+	PATIENCE_S = 20,
 };
 
 static const char *dir;
@@ -278,6 +281,42 @@ static void test_growth_goes_on_when_there_is_space(void)
 	segment_unref(&segment);
 }
 
+static uint64_t lost_in_all(void)
+{
+	host_look();
+	return host_lost();
+}
+
+/* Events that come often do not prolong the time in which nothing grows. */
+static void full_and_busy(void)
+{
+	uint64_t begin_s = (uint64_t)time(NULL), id = 0, lost;
+	uint32_t device = 0;
+
+	fill(0);
+	do {
+		lost = lost_in_all();
+		ttmem_alloc(++device, TTMEM_DRAM, id++, 0, 1000);
+	} while (lost_in_all() == lost && device < 63);
+	if (lost_in_all() == lost || unlink(filler))
+		_exit(97);
+	do {
+		lost = lost_in_all();
+		ttmem_alloc(device, TTMEM_DRAM, id++, 0, 1000);
+		if ((uint64_t)time(NULL) - begin_s > PATIENCE_S)
+			_exit(96);
+	} while (lost_in_all() != lost);
+}
+
+static void test_growth_goes_on_beside_events_that_need_it(void)
+{
+	const struct host host = { NULL, full_and_busy, NULL, 0 };
+
+	mounts_tmpfs(dir, "size=2m");
+	host_run(&host);
+	TEST_ASSERT_TRUE(host_lost() > 0);
+}
+
 /* Whatever is touched must not be a hole: that would be SIGBUS. */
 static void fill_then_touch(void)
 {
@@ -352,6 +391,7 @@ int main(void)
 	RUN_TEST(test_read_only_from_now_on);
 	RUN_TEST(test_full_at_each_page);
 	RUN_TEST(test_growth_goes_on_when_there_is_space);
+	RUN_TEST(test_growth_goes_on_beside_events_that_need_it);
 	RUN_TEST(test_no_hole_is_touched);
 	RUN_TEST(test_devices_without_memory_are_losses);
 	return UNITY_END();
