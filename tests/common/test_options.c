@@ -151,6 +151,9 @@ static void test_a_command_ends_the_options(void)
 static void test_a_mistake_is_answered_and_is_2(void)
 {
 	parse_ends("--fla=1", 2, "unknown option");
+	parse_ends("-x", 2, "unknown option: -x;");
+	parse_ends("--off -xb", 2, "unknown option: -x;");
+	parse_ends("--off -fxb", 2, "unknown option: -x;");
 	parse_ends("--flga", 2, "(did you mean --flag?); test it --help tells");
 	parse_ends("--flag=1", 2, "--flag takes no value");
 	parse_ends("--number", 2, "--number needs a value");

@@ -229,6 +229,9 @@ __attribute__((noreturn)) static void option_refuse(
 	struct ttm_choice choice;
 	char name[64];
 
+	/* In a group of letters, `given` may be the word before it. */
+	if (optopt > ' ' && optopt <= '~')
+		ttm_error_usage("unknown option: -%c", optopt);
 	if (strncmp(given, "--", 2) != 0)
 		ttm_error_usage("unknown option: %s", given);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
