@@ -59,6 +59,42 @@ static void attached_drop(
 	ttm_registry_remove(engine->config.registry, attached);
 }
 
+/* Returns the time before which records of this user's processes may have been read. */
+static uint64_t read_before(const struct ttm_engine *engine, uint32_t uid)
+{
+	uint64_t before_ns = engine->read_before_ns;
+	unsigned i;
+
+	for (i = 0; i < TTM_LET_GO_USERS; i++)
+		if (engine->let_go[i].uid == uid &&
+			engine->let_go[i].time_ns > before_ns)
+			before_ns = engine->let_go[i].time_ns;
+	return before_ns;
+}
+
+/*
+ * Notes that a process of this user was let go. If the table is full, the time of the
+ * user who is longest ago is kept for all users.
+ */
+static void let_go_note(
+	struct ttm_engine *engine, uint32_t uid, uint64_t now_ns)
+{
+	struct ttm_let_go *entry = &engine->let_go[0];
+	unsigned i;
+
+	for (i = 0; i < TTM_LET_GO_USERS; i++) {
+		if (engine->let_go[i].uid == uid) {
+			entry = &engine->let_go[i];
+			break;
+		}
+		if (engine->let_go[i].time_ns < entry->time_ns)
+			entry = &engine->let_go[i];
+	}
+	if (entry->uid != uid && entry->time_ns > engine->read_before_ns)
+		engine->read_before_ns = entry->time_ns;
+	*entry = (struct ttm_let_go){ .time_ns = now_ns, .uid = uid };
+}
+
 /* Returns false if it is not there any more. */
 static bool process_begin(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
@@ -86,7 +122,7 @@ static bool process_begin(struct ttm_engine *engine,
 		return true;
 	}
 	process->skip_wanted = attached->header.monotonic_base_ns <
-		engine->read_before_ns;
+		read_before(engine, attached->directory->uid);
 	return true;
 }
 
@@ -328,7 +364,7 @@ static void process_let_go(struct ttm_engine *engine,
 	struct ttm_attached *attached, uint64_t now_ns)
 {
 	if (attached->process) {
-		engine->read_before_ns = now_ns;
+		let_go_note(engine, attached->directory->uid, now_ns);
 		ttm_output_forget(&engine->output, attached->process);
 	}
 	attached_drop(engine, attached);

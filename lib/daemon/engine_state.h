@@ -9,6 +9,14 @@
 #include "daemon/publish/output.h"
 #include "daemon/publish/telemetry_rows.h"
 
+/* Users whose processes were let go, each with the time of the last one. */
+#define TTM_LET_GO_USERS 16u
+
+struct ttm_let_go {
+	uint64_t time_ns; /* 0: unused */
+	uint32_t uid;
+};
+
 struct ttm_engine {
 	struct ttm_engine_config config;
 	struct ttm_output output;
@@ -33,10 +41,12 @@ struct ttm_engine {
 	uint64_t described_ns;     /* when distributions were described */
 	uint64_t described_events; /* stats.events then */
 	/*
-	 * Records of processes that began before that may have been read: by a
-	 * predecessor, or here before the process was let go. None is counted twice.
+	 * Records of processes that began before this time may have been read by a
+	 * predecessor; those of a user's processes that began before the user's time
+	 * in `let_go`, here. They count as missed, so that none is counted twice.
 	 */
 	uint64_t read_before_ns;
+	struct ttm_let_go let_go[TTM_LET_GO_USERS];
 	uint64_t tick_ns;    /* of the last second's tick */
 	uint64_t slow_ns;    /* of the last look at directories */
 	uint64_t counted_ns; /* when processes of directories were counted */

@@ -13,6 +13,7 @@
 struct set {
 	bool flag;
 	bool on;
+	bool colourless;
 	const char *text;
 	const char *dir;
 	uint64_t number;
@@ -36,6 +37,8 @@ static const struct ttm_option table[] = {
 	TTM_OPTION_HELP_TEXT("usage: test\n"),
 	TTM_OPTION(FLAG, flag, "flag", NULL, .letter = 'f', .help = "a flag"),
 	TTM_OPTION(OFF, on, "off", NULL, .help = "no flag"),
+	TTM_OPTION(FLAG, colourless, "no-colour", NULL),
+	TTM_OPTION(FLAG, colourless, "no-color", NULL, .letter = 'c'),
 	TTM_OPTION(FILE, text, "file", "FILE", .letter = 'o',
 		.help = "first line\nsecond line"),
 	TTM_OPTION(DIR, dir, "dir", "DIR"),
@@ -139,6 +142,24 @@ static void test_what_was_given_is_known(void)
 	TEST_ASSERT_FALSE(ttm_option_is_given(&command, "none"));
 }
 
+/* What is common to two spellings of an option stands for both. */
+static void test_spellings_may_be_abbreviated_together(void)
+{
+	static const char *const given[] = { "--no-col", "--no-colour",
+		"--no-color", "-c" };
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		setUp();
+		parse(given[i]);
+		TEST_ASSERT_TRUE_MESSAGE(set.colourless, given[i]);
+		TEST_ASSERT_TRUE(ttm_option_is_given(&command, "no-colour"));
+		TEST_ASSERT_TRUE(ttm_option_is_given(&command, "no-color"));
+		TEST_ASSERT_FALSE(ttm_option_is_given(&command, "off"));
+	}
+	parse_ends("--f", 2, "unknown option: --f");
+}
+
 static void test_a_command_ends_the_options(void)
 {
 	command.arguments = TTM_ARGUMENTS_COMMAND;
@@ -151,6 +172,9 @@ static void test_a_command_ends_the_options(void)
 static void test_a_mistake_is_answered_and_is_2(void)
 {
 	parse_ends("--fla=1", 2, "unknown option");
+	parse_ends("-x", 2, "unknown option: -x;");
+	parse_ends("--off -xb", 2, "unknown option: -x;");
+	parse_ends("--off -fxb", 2, "unknown option: -x;");
 	parse_ends("--flga", 2, "(did you mean --flag?); test it --help tells");
 	parse_ends("--flag=1", 2, "--flag takes no value");
 	parse_ends("--number", 2, "--number needs a value");
@@ -184,6 +208,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_each_type_sets_its_member);
 	RUN_TEST(test_what_was_given_is_known);
+	RUN_TEST(test_spellings_may_be_abbreviated_together);
 	RUN_TEST(test_a_command_ends_the_options);
 	RUN_TEST(test_a_mistake_is_answered_and_is_2);
 	RUN_TEST(test_help_and_version_are_0);

@@ -138,6 +138,57 @@ static void test_records_of_who_was_in_quarantine_are_not_counted_again(void)
 	}
 }
 
+/* A process of this user is read, and let go when its broken file is removed. */
+static void process_let_go(struct ttm_directory *directory)
+{
+	struct ttm_attached *attached = attached_add(
+		directory, drained_copy(test_segment_path()));
+
+	attached->header.uuid[0] ^= 1;
+	look();
+	ttm_engine_quarantine(engine, attached->process);
+	attached->vanished = 1;
+	look();
+}
+
+/* Attaches a process that began before; returns how many of its records are missed. */
+static uint64_t process_missed(struct ttm_directory *directory)
+{
+	struct ttm_attached *attached = attached_add(
+		directory, drained_copy(test_segment_path()));
+
+	look();
+	return attached->process->missed;
+}
+
+static void test_a_user_makes_no_other_users_records_missed(void)
+{
+	struct ttm_directory *mine = directory_add(), *theirs = directory_add();
+
+	mine->uid = geteuid();
+	theirs->uid = geteuid() + 1;
+	chip_use(0, 17, 0x100);
+	process_let_go(theirs);
+	TEST_ASSERT_EQUAL_UINT64(0, process_missed(mine));
+	TEST_ASSERT_EQUAL_UINT64(2, process_missed(theirs));
+}
+
+/* With more users than there is room for, none is forgotten. */
+static void test_processes_of_many_users_are_not_counted_again(void)
+{
+	struct ttm_directory *directories[TTM_LET_GO_USERS + 1];
+	unsigned i;
+
+	chip_use(0, 17, 0x100);
+	for (i = 0; i <= TTM_LET_GO_USERS; i++) {
+		directories[i] = directory_add();
+		directories[i]->uid = i;
+		process_let_go(directories[i]);
+	}
+	for (i = 0; i <= TTM_LET_GO_USERS; i++)
+		TEST_ASSERT_EQUAL_UINT64(2, process_missed(directories[i]));
+}
+
 /* Its directory has another name, and somebody in it is still to be let go. */
 static void test_who_ended_is_shown_once_under_another_name(void)
 {
@@ -174,6 +225,8 @@ int main(void)
 	RUN_TEST(test_records_from_before_a_restart_are_missed);
 	RUN_TEST(test_records_of_who_began_since_are_read);
 	RUN_TEST(test_records_of_who_was_in_quarantine_are_not_counted_again);
+	RUN_TEST(test_a_user_makes_no_other_users_records_missed);
+	RUN_TEST(test_processes_of_many_users_are_not_counted_again);
 	RUN_TEST(test_who_ended_is_shown_once_under_another_name);
 	failed = UNITY_END();
 	rcu_unregister_thread();

@@ -127,6 +127,19 @@ static void test_a_close_orphans_only_the_parts_on_its_devices(void)
 	objects_are(0, 1, 0, 2, 0, 0);
 }
 
+/* A publication reads the counters, and then the shares: they are complete by then. */
+static void test_reading_counters_leaves_the_tallies_complete(void)
+{
+	buffer(1, PAIR);
+	TEST_ASSERT_TRUE(drained_round(&drained) >= 0);
+	objects_are(1, 0, 1, 0, 0, 0);
+	made_close(&made, OTHER);
+	TEST_ASSERT_EQUAL_INT(0, ttm_drain_counters(drained.process));
+	/* No model_check(): it completes the tallies itself. */
+	objects_are(1, 0, 1, 0, 0, 0);
+	model_check(&drained.process->model);
+}
+
 /* The close is told behind the allocation that followed it. */
 static void test_an_object_that_is_ahead_of_the_close_is_live(void)
 {
@@ -759,6 +772,7 @@ int main(void)
 	RUN_TEST(test_an_object_is_tallied_on_each_device);
 	RUN_TEST(test_a_shrink_leaves_the_rest);
 	RUN_TEST(test_a_close_orphans_only_the_parts_on_its_devices);
+	RUN_TEST(test_reading_counters_leaves_the_tallies_complete);
 	RUN_TEST(test_an_object_that_is_ahead_of_the_close_is_live);
 	RUN_TEST(test_a_place_that_comes_later_is_learnt);
 	RUN_TEST(test_an_object_on_all_devices_there_can_be);

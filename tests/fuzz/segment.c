@@ -334,7 +334,8 @@ static void bad_begin(void)
 		NULL;
 	if ((now.input.flags & FLAG_DESCRIBED) == FLAG_DESCRIBED)
 		distributions_empty();
-	/* The execution before may have set this. */
+	/* The execution before may have set these. */
+	memset(host.engine->let_go, 0, sizeof(host.engine->let_go));
 	host.engine->read_before_ns = (now.input.flags & FLAG_DESCRIBED) ==
 			FLAG_SKIPPED ?
 		UINT64_MAX :

@@ -185,10 +185,10 @@ inline alloc()
 	fi
 }
 
-/* words_allocated() */
+/* ttm_words_allocated() */
 #define EXPANDED(c, w) ((c) - ((c) + STAMPS * 4 - (w)) % STAMPS)
 
-/* found_leave(), from all that the slot is on, to what stays */
+/* ttm_found_leave(), from all that the slot is on, to what stays */
 inline free()
 {
 	s = OP_SLOT(op[my]);

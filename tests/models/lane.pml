@@ -111,7 +111,7 @@ active proctype Memory()
 byte tail;		/* lane->tail: private */
 byte gone;		/* 1: the writer has to stop, 2: it has */
 
-/* ttm_lane_begin(), ttm_lane_begin_several() */
+/* ttm_ring_begin() */
 inline lane_intend(n)
 {
 	STORE(INTENT, tail + n);
@@ -122,14 +122,14 @@ inline lane_intend(n)
 #endif
 }
 
-/* ttm_lane_write() */
+/* ttm_record_write() */
 inline lane_write(ahead)
 {
 	STORE(WORD(tail + ahead, 0), tail + ahead + 1);
 	STORE(WORD(tail + ahead, 1), tail + ahead + 1)
 }
 
-/* ttm_lane_end() */
+/* ttm_ring_end() */
 inline lane_end(n)
 {
 	tail = tail + n;

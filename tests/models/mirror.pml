@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A slot, the records about it, and the aggregator's mirror: slot_begin(),
- * found_leave() and the commits of lib/record/object.h and insert.c, remove.c, docs/layout.md
+ * ttm_found_leave() and the commits of lib/record/object.h and insert.c, remove.c, docs/layout.md
  * ("Records and slots"), and the rule by which an aggregator follows.
  *
  * Each thread has a lane of few records, so that the reader is lapped. The first
@@ -52,7 +52,7 @@ byte ring_body[LANES * CAPACITY];
 
 byte ended;
 
-/* ttm_lane_commit() */
+/* ttm_record_write(), ttm_ring_end() */
 inline commit(w, body)
 {
 	d_step {
@@ -92,7 +92,7 @@ proctype Thread(byte me)
 	byte w, new;
 
 	do
-	:: atomic {	/* ttm_supply_take */
+	:: atomic {	/* ttm_supply_take_peeked */
 		supply && lives > 0 && me != 1 ->
 		supply = false;
 		lives--;
@@ -111,16 +111,16 @@ proctype Thread(byte me)
 	   commit(W0(GENERATION(w) + 2, WHOLE), new);
 #endif
 	   w = 0; new = 0
-	:: atomic {	/* found_leave: the CAS */
+	:: atomic {	/* ttm_found_leave: the CAS */
 		IS_LIVE(w0) && FREES ->
 		w0 = FREED(w0);
 		w = w0
 	   }
 	   MAY_END_HERE
-	   commit(w, 0);	/* found_commit */
+	   commit(w, 0);	/* ttm_found_commit */
 	   supply = true;
 	   w = 0
-	:: atomic {	/* found_leave: the CAS; the body is as it was found */
+	:: atomic {	/* ttm_found_leave: the CAS; the body is as it was found */
 		STATE(w0) == WHOLE && SHRINKS ->
 		w0 = SHRINK(w0);
 		w = w0;

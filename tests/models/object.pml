@@ -131,7 +131,7 @@ inline line_find()
 	d_step { mask = mask | HAS_TAG(2) << 2 }
 }
 
-/* slot_copy(): sets f_gen, f_on (0: not live), f_key and `life`. */
+/* ttm_slot_copy(): sets f_gen, f_on (0: not live), f_key and `life`. */
 inline slot_copy(life)
 {
 	do
@@ -157,7 +157,7 @@ inline slot_copy(life)
 #define ENTRY_STANDS (entry[at] == e)
 #endif
 
-/* key_find(): an object with this key on these devices. Sets f_at; NONE: there is none. */
+/* ttm_key_find(): an object with this key on these devices. Sets f_at; NONE: there is none. */
 inline key_find(devices)
 {
 	f_at = NONE;
@@ -235,7 +235,7 @@ inline found_cas(stays)
 	fi
 }
 
-/* found_renew(): the object that was found; f_on is 0 if it is gone. */
+/* ttm_found_renew(): the object that was found; f_on is 0 if it is gone. */
 inline found_renew()
 {
 	slot_copy(life);
@@ -252,7 +252,7 @@ inline found_renew()
 #define LEFT left
 #endif
 
-/* found_leave(): sets `left`, the devices that the object that was found has left. */
+/* ttm_found_leave(): sets `left`, the devices that the object that was found has left. */
 inline found_leave(devices)
 {
 	do
@@ -314,7 +314,7 @@ inline remove()
 inline put()
 {
 	key = OP_KEY(op[my]);
-	atomic {	/* ttm_supply_take() */
+	atomic {	/* ttm_supply_take_peeked() */
 		if
 		:: supply[0] -> f_slot = 0
 		:: supply[1] -> f_slot = 1

@@ -125,7 +125,7 @@ inline line_find()
 	d_step { mask = mask | (entry[2] != 0) << 2 }
 }
 
-/* slot_copy(): sets f_gen, f_on (0: not live), f_value and `life`. */
+/* ttm_slot_copy(): sets f_gen, f_on (0: not live), f_value and `life`. */
 inline slot_copy(life)
 {
 	do
@@ -146,7 +146,7 @@ inline slot_copy(life)
 }
 
 /*
- * found_next(): the next live object but `mine`. `wanted` is an expression on what was
+ * ttm_found_next(): the next live object but `mine`. `wanted` is an expression on what was
  * found. Sets f_at, NONE if there is none. line_find() has begun the search.
  */
 inline found_next(wanted)
@@ -237,7 +237,7 @@ inline found_cas(stays)
 #define IS_SAME_LIFE (life == f_life)
 #endif
 
-/* found_renew(): the object that was found; f_on is 0 if it is gone. */
+/* ttm_found_renew(): the object that was found; f_on is 0 if it is gone. */
 inline found_renew()
 {
 	slot_copy(life);
@@ -248,7 +248,7 @@ inline found_renew()
 	life = 0
 }
 
-/* found_leave(), found_free(): sets `left`, the devices that the object has left. */
+/* ttm_found_leave(), ttm_found_free(): sets `left`, the devices that the object has left. */
 inline found_leave(devices)
 {
 	do
@@ -265,7 +265,7 @@ inline found_leave(devices)
 	od
 }
 
-/* found_count() */
+/* ttm_found_count() */
 inline free_count() { d_step { devices_count(left, -1); left = 0 } }
 
 /* key_leave(): looks again while another thread is faster. */
@@ -292,7 +292,7 @@ inline remove()
 #define IF_FIRST(others) (others)
 #endif
 
-/* ttm_supply_take(), slot_begin(), slot_end() */
+/* ttm_supply_take_peeked(), slot_begin(), slot_end() */
 inline slot_write()
 {
 	atomic {

@@ -132,12 +132,12 @@ inline sit_down()
 	fi
 }
 
-/* ttm_supply_take(), with a batch of two slots */
+/* ttm_supply_reserve(), ttm_supply_take_peeked(), with a batch of two slots */
 inline supply_take(l)
 {
 	if
 	:: cache_len[l] == 0 ->
-		atomic {	/* batch_pop */
+		atomic {	/* stack_pop */
 			if
 			:: supply[0] && supply[1] ->
 				supply[0] = false; supply[1] = false; slot = 0

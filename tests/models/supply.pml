@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack of batches of free slots: lib/record/supply.c, batches_push() and
- * batch_pop().
+ * The stack of batches of free slots: lib/record/supply.c, stack_push() and
+ * stack_pop().
  *
  * A batch is known by its first slot, 1 to BATCHES, 0 is none. Threads pop and push
  * in any order, some number of times each. The tag has four bits, more than there

@@ -212,13 +212,13 @@ static bool lane_read(struct reader *reader, unsigned number)
 	uint64_t intent;
 
 	require(get_count(reader, &tail, control + 8));
-	/* pairs(lane-tail): acquire, with ttm_lane_commit: whole below it */
+	/* pairs(lane-tail): acquire, with ttm_ring_end: whole below it */
 	atomic_thread_fence(memory_order_acquire);
 	require(tail >= lane->position);
 	if (tail - first > RECORDS)
 		first = tail - RECORDS;
 	require(ring_copy(reader, lane, first, tail));
-	/* pairs(lane-intent): acquire, with ttm_lane_begin: whoever copied a
+	/* pairs(lane-intent): acquire, with ttm_ring_begin: whoever copied a
 	 * byte of a newer record sees its intent */
 	atomic_thread_fence(memory_order_acquire);
 	require(get_count(reader, &intent, control));

@@ -229,6 +229,9 @@ __attribute__((noreturn)) static void option_refuse(
 	struct ttm_choice choice;
 	char name[64];
 
+	/* In a group of letters, `given` may be the word before it. */
+	if (optopt > ' ' && optopt <= '~')
+		ttm_error_usage("unknown option: -%c", optopt);
 	if (strncmp(given, "--", 2) != 0)
 		ttm_error_usage("unknown option: %s", given);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
@@ -244,7 +247,30 @@ __attribute__((noreturn)) static void option_refuse(
 	ttm_error_usage("unknown option: %s", given);
 }
 
-/* The same for getopt_long(): values are FIRST_VALUE and the place, or the letter. */
+/*
+ * Returns the place of the first option that sets the same thing in the same way: of two
+ * spellings, the first one. An option with a value keeps its own place, because messages
+ * about the value name the option.
+ */
+static size_t place_of_first(const struct ttm_option *options, size_t place)
+{
+	const struct ttm_option *o = &options[place];
+	size_t i;
+
+	if (o->value ||
+		(o->type != TTM_OPTION_FLAG && o->type != TTM_OPTION_OFF))
+		return place;
+	for (i = 0;
+		options[i].type != o->type || options[i].offset != o->offset;
+		i++)
+		;
+	return i;
+}
+
+/*
+ * The same for getopt_long(): values are FIRST_VALUE and the place, or the letter. Options
+ * of the same value may have a common abbreviation.
+ */
 static void tables_make(const struct ttm_option *from, struct option *ret_longs,
 	char *ret_shorts)
 {
@@ -257,7 +283,9 @@ static void tables_make(const struct ttm_option *from, struct option *ret_longs,
 			!o->value                  ? no_argument :
 				o->value[0] == '[' ? optional_argument :
 						     required_argument,
-			NULL, FIRST_VALUE + (int)(o - from) };
+			NULL,
+			FIRST_VALUE +
+				(int)place_of_first(from, (size_t)(o - from)) };
 		if (o->letter)
 			*ret_shorts++ = o->letter;
 		if (o->letter && o->value)
@@ -275,7 +303,7 @@ static size_t place_of(const struct ttm_option *options, int option)
 		return (size_t)(option - FIRST_VALUE);
 	while (options[i].letter != (char)option)
 		i++;
-	return i;
+	return place_of_first(options, i);
 }
 
 int ttm_options_parse(
@@ -314,9 +342,14 @@ int ttm_options_parse(
 bool ttm_option_is_given(const struct ttm_command *command, const char *name)
 {
 	const struct ttm_option *o = command->options;
+	size_t place;
 
 	while (o->type != TTM_OPTION_END &&
 		(!o->name || strcmp(o->name, name) != 0))
 		o++;
-	return command->given >> (o - command->options) & 1;
+	if (o->type == TTM_OPTION_END)
+		return false;
+	place = place_of_first(
+		command->options, (size_t)(o - command->options));
+	return command->given >> place & 1;
 }

@@ -270,7 +270,7 @@ static int lane_drain(struct ttm_process *process, uint32_t lane, uint64_t tail,
 	}
 	if (r)
 		return r;
-	/* pairs(lane-intent): acquire, with ttm_lane_begin: a record that was
+	/* pairs(lane-intent): acquire, with ttm_ring_begin: a record that was
 	 * copied half overwritten has an intent that says so by now. */
 	ttm_fence_acquire();
 	r = ttm_source_controls(&process->source, lane, 1, &control);
@@ -313,7 +313,7 @@ static int lane_look(struct ttm_process *process, uint32_t lane,
 	r = control_confirm(process, lane, control);
 	if (r)
 		return r;
-	/* pairs(lane-tail): acquire, with ttm_lane_end: as in lanes_drain */
+	/* pairs(lane-tail): acquire, with ttm_ring_end: as in lanes_drain */
 	ttm_fence_acquire();
 	len = control->tail - position->next;
 	if (!len)
@@ -357,7 +357,7 @@ static int lanes_drain(struct ttm_process *process,
 		r = ttm_source_controls(&process->source, 0, ahead, controls);
 		if (r)
 			return r;
-		/* pairs(lane-tail): acquire, with ttm_lane_end: records below the
+		/* pairs(lane-tail): acquire, with ttm_ring_end: records below the
 		 * tail are complete, and so are the slots they tell of. */
 		ttm_fence_acquire();
 		for (i = len; i < ahead; i++)

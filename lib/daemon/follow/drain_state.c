@@ -334,7 +334,7 @@ static int blocks_add(struct ttm_process *process, uint32_t *ret_entries)
 			r = 0; /* numbers handed out, no extent to be had */
 			continue;
 		}
-		/* pairs(block): acquire, with ttm_block_claim: one read with a
+		/* pairs(block): acquire, with ttm_block_make: one read with a
 		 * valid owner may have zeros where counts are to come. */
 		ttm_fence_acquire();
 		for (i = 0; i < len && !r; i++)

@@ -228,7 +228,7 @@ int ttm_source_extents(struct ttm_source *source, uint64_t extents_high)
 		extents_high * sizeof(words[0]));
 	if (r)
 		return r;
-	/* pairs(extent): acquire, with extent_publish: whatever is read of an
+	/* pairs(extent): acquire, with ttm_extent_enter: whatever is read of an
 	 * extent from now on is at least its zeros. */
 	ttm_fence_acquire();
 	for (type = 0; type <= TTM_EXTENT_CORE_SETS; type++)

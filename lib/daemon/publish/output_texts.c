@@ -37,7 +37,7 @@ static uint64_t name_add(struct ttm_output *output, struct ttm_process *process,
 	uint64_t ref;
 	int r;
 
-	/* pairs(name-text): acquire, with name_write: the tail of the lane whose
+	/* pairs(name-text): acquire, with name_new: the tail of the lane whose
 	 * record told of this name was loaded before. */
 	*ret_parent = 0;
 	r = name_read(process, id, &name);

@@ -308,4 +308,6 @@ void ttm_apply_closes(struct ttm_model *model, uint64_t closes,
 			uint32_t)(TTM_MIRROR_AHEAD | TTM_MIRROR_LINKED);
 		mirror_enter(model, slot, mirror);
 	}
+	/* Publications read the shares right after this, through ttm_drain_counters(). */
+	ttm_model_tally(model);
 }

@@ -246,7 +246,8 @@ void ttm_model_tally(struct ttm_model *model);
 
 /*
  * Takes the number of closes and the epochs of all devices, which were read after all
- * that was applied: epochs first, then closes. Tallies everything anew if they moved.
+ * that was applied: epochs first, then closes. If they moved, tallies everything anew, and
+ * the shares are complete.
  */
 void ttm_apply_closes(struct ttm_model *model, uint64_t closes,
 	const uint32_t epochs[TTM_MODEL_DEVICES]);

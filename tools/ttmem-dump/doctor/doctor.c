@@ -8,18 +8,29 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/number.h"
 #include "common/text.h"
 #include "ttmem-dump/command.h"
 #include "ttmem-dump/place.h"
 
 #define OPTIONS struct dump_doctor
 
+static void pid_take(void *at, const char *option, const char *value)
+{
+	uint64_t *pid = at;
+
+	if (*pid || strchr(value, ','))
+		ttm_error_usage("--%s: one at a time", option);
+	if (ttm_number_parse(value, pid) < 0 || *pid == 0 || *pid > INT32_MAX)
+		ttm_error_usage("--%s: not a pid: %s", option, value);
+}
+
 /* clang-format off */
 static const struct ttm_option options_known[] = {
 	TTM_OPTION_HELP_TEXT("usage: ttmem-dump doctor [options]\n\n"
 		"Why is my process, my device or ttmemd not seen? Looks at everything that\n"
 		"has to be right for that, one after the other, and says what to do.\n\n"),
-	TTM_OPTION(NUMBER, pid, "pid", "P", .least = 1, .most = INT32_MAX,
+	TTM_OPTION_CALLS(pid_take, pid, "pid", "P",
 		.help = "look at this process, too"),
 	DUMP_OPTION_WHERE_DIR,
 	DUMP_OPTION_WHERE_SYSTEM("ask root's ttmemd"),

@@ -178,7 +178,7 @@ static void reasons_add(const struct top_model *model, struct top_text *text,
 
 		if (h && ttm_value_or_0(h->missed))
 			top_field(text, TOP_LOOK_WARN, "missed",
-				"! %llu records of history overwritten "
+				"! %llu records of history not read "
 				"(totals are right)",
 				(unsigned long long)h->missed);
 	}
