@@ -215,6 +215,9 @@ def check_names_of_devices(place):
     dumps.settle(place, *loads)
     place.sees('what the driver says', lambda s: serve.expect(
         'of each', sorted(t['number'] for t in s['telemetry']), [0, 1, 2]))
+    # A device that is still known by less has a row of its own for a moment.
+    place.sees('all devices', lambda s: serve.expect(
+        'devices', len(s['devices']), 5))
     found = names(place)
     serve.expect('names', (found[:3], found[4:]),
                  (['0', '1', '2'], ['logical:0']))
