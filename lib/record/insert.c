@@ -5,6 +5,7 @@
 
 /* Some microseconds: enough for a thread that runs; a stopped one is not waited for. */
 #define WITHDRAWAL_LOOKS 10000u
+#define WITHDRAWALS_MAX 100u
 
 /* -- the beginning of an object ------------------------------------------------------------ */
 
@@ -19,6 +20,7 @@ struct insertion {
 	struct ttm_before before;
 	struct ttm_key key;
 	struct ttm_found mine;
+	unsigned withdrawals; /* of a kernel, for a later one */
 };
 
 static void insertion_lost(struct insertion *in, enum ttmem_loss reason)
@@ -163,6 +165,8 @@ static bool insertion_withdraw(struct insertion *in)
 	return true;
 }
 
+static void insert_careful(struct insertion *in);
+
 /*
  * Handles a later live object of our key, which replaced ours before ours was counted.
  */
@@ -176,7 +180,12 @@ static void insertion_superseded(
 		return;
 	}
 	if (insertion_withdraw(in)) {
-		dispatch_count(in, later);
+		/* Look again: the later kernel may be withdrawn, too, if it was
+		 * inserted without a look (insertion_check). */
+		if (in->withdrawals++ < WITHDRAWALS_MAX)
+			insert_careful(in);
+		else
+			dispatch_count(in, later);
 		return;
 	}
 	/* The later object replaced ours, or a part of ours was freed. */
@@ -371,6 +380,7 @@ static void insert_on(struct ttm_ring *ring, const struct ttm_where *where,
 	in.ring = ring;
 	in.where = *where;
 	in.before.slot = TTM_SLOT_NONE;
+	in.withdrawals = 0;
 	ttm_key_set(
 		&in.key, where->place, object->figure, object->w5, object->id);
 	words_fill(&in.mine.words, ring, object, where->place,
@@ -432,6 +442,7 @@ static bool insertion_resume(struct insertion *in, struct ttm_ring *ring,
 	in->ring = ring;
 	in->where = *where;
 	in->before.slot = TTM_SLOT_NONE;
+	in->withdrawals = 0;
 	ttm_key_set(&in->key, where->place, TTM_W1_FIGURE(words->w[1]),
 		words->w[5], words->w[2]);
 	in->mine.entry_at = entry_at;
