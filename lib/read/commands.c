@@ -181,7 +181,7 @@ static void retired_take(struct ttm_commands *commands, uint64_t directory,
 	}
 }
 
-/* The file is its owner's: what is in it may be anything. */
+/* Reads `retired`; the owner of the file may have changed any value in it. */
 static void retired_look(
 	struct ttm_commands *commands, uint64_t directory, int directory_fd)
 {

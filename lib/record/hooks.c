@@ -112,7 +112,7 @@ static TTM_INLINE void kernel_insert(struct ttm_ring *ring,
 	struct ttm_seen seen;
 	uint64_t now;
 
-	/* Only read, so that other processors keep the line. */
+	/* Prefetch for reading: other processors keep their copies of the line. */
 	__builtin_prefetch(way->bucket);
 	now = ttm_clock_now();
 	if (!key_point(ring->process, way->bucket, &way->key, &seen)) {

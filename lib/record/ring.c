@@ -399,8 +399,8 @@ static bool thread_get_ready(enum ttm_entry entry, uint64_t bytes)
 {
 	struct ttm_process *process = ttm_process_now();
 
-	/* Decide the switch also where nothing starts: it must not stay
-	 * undecided. */
+	/* Decide whether tracking is on even if this call starts nothing:
+	 * otherwise each later hook would ask again. */
 	if (!process && ttmem_internal_decide() && entry == TTM_ENTRY_STARTS)
 		process = ttm_process_start_lazily();
 	if (!process)

@@ -23,7 +23,7 @@ struct top_options {
 	const char *record;
 	const char *config; /* NULL: the usual file */
 	const char *filter;
-	const char *device; /* NULL: the first, or it was found */
+	const char *device; /* --device, until it is found; NULL: none */
 	bool no_config;
 	bool once;
 	bool batch;

@@ -398,7 +398,7 @@ int ttm_retiree_show(struct ttm_output *output, struct ttm_directory *directory,
 
 	if (!retiree)
 		return -ENOMEM;
-	/* The file is its owner's: what is in it may be anything. */
+	/* The owner of the file may have changed any value in it. */
 	if (row.state != TTM_PROCESS_EXITED)
 		row.state = TTM_PROCESS_DIED;
 	memcpy(retiree->uuid, row.uuid, sizeof(retiree->uuid));

@@ -266,7 +266,7 @@ static void char_take(struct thinning *t, char c)
 	} else if (c == '}' || c == ']') {
 		close_take(t, c);
 	} else if (c != ',' || !in_table || t->depth != 2) {
-		/* Commas between rows go before those that are kept. */
+		/* A comma is written before each kept row but the first. */
 		char_write(t, c);
 	}
 	if (c == '"') {
